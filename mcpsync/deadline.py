@@ -93,7 +93,7 @@ class Timeouts:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < _INFINITE:
                 raise ValueError("Timeouts.%s must be a positive number of seconds, not %r" % (name, value))
 
-    def override(self, timeout: Union[None, float, Timeouts]) -> Timeouts:
+    def override(self, timeout: Union[float, Timeouts, None]) -> Timeouts:
         """These timeouts with what a single call asks for: a number replaces ``call``; None lifts it."""
         if isinstance(timeout, Timeouts):
             return timeout

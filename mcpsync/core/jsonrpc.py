@@ -1,0 +1,178 @@
+"""JSON-RPC 2.0 messages as bytes: encode, decode, and the error codes of MCP.
+
+Specification: `basic/index`, "Messages" and "Error Codes" of every revision.
+
+Encoding and decoding are the two most expensive steps of a call, so both go straight to the C parts of the
+standard library's ``json`` (``JSONEncoder.encode`` builds a new C encoder each time, ``json.loads`` guesses the
+encoding each time), or to ``orjson`` where the ``speed`` extra is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import json.encoder
+from typing import Any, Callable, Dict, Optional
+
+from mcpsync.errors import InvalidMessage
+
+__all__ = [
+    "HEADER_MISMATCH",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "METHOD_NOT_FOUND",
+    "MISSING_CAPABILITY",
+    "PARSE_ERROR",
+    "UNSUPPORTED_VERSION",
+    "URL_ELICITATION_REQUIRED",
+    "decode",
+    "encode",
+    "error_answer",
+    "excerpt",
+    "notification",
+    "request",
+    "result_answer",
+]
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
+URL_ELICITATION_REQUIRED = -32042
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+_ASCII_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_DECODER = json.JSONDecoder()
+_raw_decode = _DECODER.raw_decode
+
+
+def _text_encoder() -> Callable[[Any], str]:
+    """``_ENCODER.encode`` without building a C encoder per call, where the interpreter has one to keep."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return _ENCODER.encode
+    quote = getattr(json.encoder, "encode_basestring")  # noqa: B009 - absent from the type stubs
+    # no table of markers: a circular structure ends in RecursionError, and threads share this encoder
+    chunks = make(None, _ENCODER.default, quote, None, ":", ",", False, False, False)
+
+    def encode_text(value: Any) -> str:
+        return "".join(chunks(value, 0))
+
+    return encode_text
+
+
+_encode_text = _text_encoder()
+
+
+def _encode_plain(value: Any) -> bytes:
+    try:
+        return _encode_text(value).encode()
+    except UnicodeEncodeError:  # a lone surrogate: legal in JSON only as an escape
+        return _ASCII_ENCODER.encode(value).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply, or contains itself") from None
+
+
+def _decode_plain(data: bytes) -> Any:
+    text = data.decode()
+    try:
+        value, end = _raw_decode(text)
+        if end == len(text):
+            return value
+    except json.JSONDecodeError:
+        pass  # a BOM or white space at the start is legal enough: the slow way tells
+    return _DECODER.decode(text.lstrip("\ufeff"))
+
+
+_encode: Callable[[Any], bytes] = _encode_plain
+_decode: Callable[[bytes], Any] = _decode_plain
+
+
+def _use_orjson() -> None:
+    global _encode, _decode
+    try:
+        import orjson
+    except ImportError:
+        return
+    # what orjson would encode and the standard library would not is refused by both
+    strict = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+    dumps, loads = orjson.dumps, orjson.loads
+
+    def encode_fast(value: Any) -> bytes:
+        try:
+            data: bytes = dumps(value, None, strict)
+        except TypeError:  # a wide integer, a key that is no text, a lone surrogate: the standard library decides
+            return _encode_plain(value)
+        return data
+
+    def decode_fast(data: bytes) -> Any:
+        try:
+            return loads(data)
+        except ValueError:  # a lone surrogate, NaN, a BOM: the standard library decides
+            return _decode_plain(data)
+
+    _encode, _decode = encode_fast, decode_fast
+
+
+_use_orjson()
+
+
+def encode(value: Any) -> bytes:
+    """JSON text in UTF-8.
+
+    :raises ValueError: the value has no JSON form (NaN, a circular structure)
+    :raises TypeError: it holds an object that is none of JSON's types
+    """
+    return _encode(value)
+
+
+def decode(data: bytes) -> Any:
+    """The value of a JSON text in UTF-8.
+
+    :raises InvalidMessage: it is no JSON, or no UTF-8; the text says where
+    """
+    try:
+        return _decode(data)
+    except RecursionError:
+        raise InvalidMessage("JSON nested too deeply: %s" % excerpt(data)) from None
+    except UnicodeDecodeError as error:
+        raise InvalidMessage("invalid UTF-8 at byte %d: %s" % (error.start, excerpt(data))) from None
+    except ValueError as error:
+        raise InvalidMessage("invalid JSON (%s): %s" % (error, excerpt(data))) from None
+
+
+def excerpt(data: bytes, limit: int = 200) -> str:
+    """The start of a message for a log or an error: bounded, on one line, control characters escaped."""
+    text = data[:limit].decode("utf-8", "replace")
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return shown if len(data) <= limit else "%s... (%d bytes)" % (shown, len(data))
+
+
+def request(request_id: int, method: bytes, params: bytes) -> bytes:
+    """A request from parts that are JSON already; the method without quotes."""
+    return b'{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}' % (request_id, method, params)
+
+
+def notification(method: str, params: Optional[Dict[str, Any]] = None) -> bytes:
+    """A notification."""
+    message: Dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    if params is not None:
+        message["params"] = params
+    return encode(message)
+
+
+def result_answer(request_id: Any, result: Any) -> bytes:
+    """The answer to a request of the peer, with the peer's id as it came."""
+    return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def error_answer(request_id: Any, code: int, message: str, data: Any = None) -> bytes:
+    """The refusal of a request of the peer."""
+    error: Dict[str, Any] = {"code": code, "message": message}
+    if data is not None:
+        error["data"] = data
+    return encode({"jsonrpc": "2.0", "id": request_id, "error": error})

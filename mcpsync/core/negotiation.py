@@ -1,0 +1,238 @@
+"""Finding out what a server speaks: the era probe and the ``initialize`` handshake, as one state machine.
+
+It is fed with what happened and says what to do next; the connection does it. Requests are named by their
+method, since at most one of each is in flight.
+
+Specification: `basic/versioning` and `basic/transports/stdio`, "Backward Compatibility" (2026-07-28);
+`basic/lifecycle`, "Initialization" (2025-11-25 and earlier).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
+
+from mcpsync.core import jsonrpc
+from mcpsync.core.era import (
+    LEGACY,
+    MODERN,
+    REVISIONS,
+    SERVER_INFO_KEY,
+    Revision,
+    newest_common,
+)
+from mcpsync.errors import InvalidMessage, McpError, RpcError, VersionMismatch
+
+__all__ = ["Agreed", "Fail", "Negotiation", "Restart", "Send", "Step"]
+
+DISCOVER = "server/discover"
+INITIALIZE = "initialize"
+
+_MODERN_ERRORS = (jsonrpc.UNSUPPORTED_VERSION, jsonrpc.HEADER_MISMATCH, jsonrpc.MISSING_CAPABILITY)
+
+
+class Send(NamedTuple):
+    """Send this request, under this revision.
+
+    :ivar silence: seconds after which :meth:`Negotiation.silent` wants to know that no answer came; None: never
+    """
+
+    method: str
+    params: Dict[str, Any]
+    revision: Optional[Revision]
+    silence: Optional[float] = None
+
+
+class Restart(NamedTuple):
+    """The process died of the probe: start it again, then send this."""
+
+    then: Send
+
+
+class Agreed(NamedTuple):
+    """Both sides speak this.
+
+    :ivar server: what the server said: capabilities, serverInfo, instructions
+    :ivar handshake: ``notifications/initialized`` has to follow
+    :ivar certain: the server said so itself, so the verdict may be remembered
+    """
+
+    revision: Revision
+    server: Dict[str, Any]
+    handshake: bool
+    certain: bool
+
+
+class Fail(NamedTuple):
+    """It cannot be done, and why."""
+
+    error: McpError
+
+
+Step = Union[Send, Restart, Agreed, Fail]
+
+
+def offered_revisions(protocol: str) -> List[str]:
+    """The revisions that a ``protocol`` argument stands for: ``auto``, ``legacy``, ``modern`` or one by name.
+
+    :raises ValueError: it is none of them
+    """
+    if protocol == "auto":
+        return LEGACY + MODERN
+    if protocol == "legacy":
+        return LEGACY
+    if protocol == "modern":
+        return MODERN
+    if protocol in REVISIONS:
+        return [protocol]
+    raise ValueError(
+        "protocol must be 'auto', 'legacy', 'modern' or one of %s, not %r" % (", ".join(REVISIONS), protocol)
+    )
+
+
+class Negotiation:
+    """One negotiation, from the first request to :class:`Agreed` or :class:`Fail`.
+
+    :param protocol: ``auto``, ``legacy``, ``modern`` or a revision by name
+    :param client_info: ``clientInfo`` as it travels
+    :param capabilities: the client's capabilities as they travel
+    :param remembered: what an earlier negotiation with the same server found: ``legacy``, ``modern`` or None
+    :param silence: seconds to wait for the probe before ``initialize`` is tried as well
+    """
+
+    def __init__(
+        self,
+        protocol: str,
+        client_info: Mapping[str, Any],
+        capabilities: Mapping[str, Any],
+        remembered: Optional[str] = None,
+        silence: float = 2.0,
+    ) -> None:
+        self._ours = offered_revisions(protocol)
+        self._modern = [name for name in self._ours if name in MODERN]
+        self._legacy = [name for name in self._ours if name in LEGACY]
+        self._client_info = client_info
+        self._capabilities = capabilities
+        self._remembered = remembered if remembered == "legacy" and self._legacy else None
+        self._silence = silence
+        self._probing = False
+        self._probe_answered = False
+        self._discovered_twice = False
+        self._initialized_twice = False
+        self._by_silence = False
+        self._refusal: Optional[McpError] = None
+
+    def start(self) -> Step:
+        """The first request."""
+        if self._modern and self._remembered is None:
+            self._probing = True
+            return self._discover()
+        return self._initialize()
+
+    def silent(self) -> Optional[Step]:
+        """No answer to the probe in time: ask the old way as well."""
+        if not self._probing or self._probe_answered or not self._legacy:
+            return None
+        self._by_silence = True
+        return self._initialize()
+
+    def died(self, cause: McpError) -> Step:
+        """The process ended. If it died of the probe, it is asked the old way in its next life."""
+        if self._probing and self._legacy and not self._by_silence:
+            self._probing = False
+            return Restart(self._initialize())
+        return Fail(cause)
+
+    def answered(self, method: str, result: Optional[Dict[str, Any]], failure: Optional[McpError]) -> Optional[Step]:
+        """An answer came. None: go on waiting for the other request."""
+        if method == DISCOVER:
+            self._probe_answered = True
+            return self._discovered(result, failure)
+        return self._initialized(result, failure)
+
+    # -- modern ------------------------------------------------------------------------------------------------
+
+    def _discover(self) -> Send:
+        silence = self._silence if self._legacy else None
+        return Send(DISCOVER, {}, REVISIONS[self._modern[-1]], silence)
+
+    def _discovered(self, result: Optional[Dict[str, Any]], failure: Optional[McpError]) -> Optional[Step]:
+        if result is not None:
+            theirs = result.get("supportedVersions")
+            if isinstance(theirs, list):
+                return self._choose(theirs, result)
+            failure = InvalidMessage("the answer to server/discover has no supportedVersions")
+        if isinstance(failure, RpcError) and failure.code in _MODERN_ERRORS:
+            theirs = failure.data.get("supported") if isinstance(failure.data, dict) else None
+            if failure.code == jsonrpc.UNSUPPORTED_VERSION and isinstance(theirs, list):
+                return self._choose(theirs, None)
+            return Fail(failure)
+        if not self._legacy:
+            return Fail(failure or InvalidMessage("no answer to server/discover"))
+        if self._by_silence:  # initialize is on its way already, or has been refused
+            return None if self._refusal is None else Fail(self._refusal)
+        self._probing = False
+        return self._initialize()
+
+    def _choose(self, theirs: List[Any], result: Optional[Dict[str, Any]]) -> Optional[Step]:
+        modern = newest_common(self._modern, theirs)
+        if modern is not None and result is not None:
+            server = dict(result)
+            meta = result.get("_meta")
+            if isinstance(meta, dict) and SERVER_INFO_KEY in meta:
+                server["serverInfo"] = meta[SERVER_INFO_KEY]
+            return Agreed(REVISIONS[modern], server, handshake=False, certain=True)
+        if modern is not None and not self._discovered_twice:
+            # it refused the very revision that it names: that is answered by asking once more
+            self._discovered_twice = True
+            return self._discover()
+        legacy = newest_common(self._legacy, theirs)
+        if legacy is not None:
+            self._probing = False
+            return None if self._by_silence else self._initialize(legacy)
+        return Fail(self._mismatch(theirs))
+
+    # -- legacy ------------------------------------------------------------------------------------------------
+
+    def _initialize(self, revision: Optional[str] = None) -> Send:
+        params = {
+            "protocolVersion": revision or self._legacy[-1],
+            "capabilities": dict(self._capabilities),
+            "clientInfo": dict(self._client_info),
+        }
+        return Send(INITIALIZE, params, None)
+
+    def _initialized(self, result: Optional[Dict[str, Any]], failure: Optional[McpError]) -> Optional[Step]:
+        if result is None:
+            return self._refused(failure)
+        chosen = result.get("protocolVersion")
+        if chosen in self._legacy:
+            return Agreed(REVISIONS[str(chosen)], result, handshake=True, certain=not self._by_silence)
+        if not isinstance(chosen, str):
+            return Fail(InvalidMessage("the answer to initialize has no protocolVersion"))
+        return Fail(self._mismatch([chosen]))
+
+    def _refused(self, failure: Optional[McpError]) -> Optional[Step]:
+        if self._by_silence and not self._probe_answered:
+            self._refusal = failure or InvalidMessage("no answer to initialize")
+            return None  # a slow modern server: its answer to the probe decides
+        if self._remembered is not None and self._modern:
+            self._remembered = None  # it was legacy once, it is no more
+            return self.start()
+        if isinstance(failure, RpcError) and isinstance(failure.data, dict) and not self._initialized_twice:
+            theirs = failure.data.get("supported")
+            legacy = newest_common(self._legacy, theirs)
+            if legacy is not None:
+                self._initialized_twice = True
+                return self._initialize(legacy)
+            if isinstance(theirs, list):
+                return Fail(self._mismatch(theirs))
+        return Fail(failure or InvalidMessage("no answer to initialize"))
+
+    def _mismatch(self, theirs: List[Any]) -> VersionMismatch:
+        names = [str(name)[:40] for name in theirs[:20]]
+        return VersionMismatch(
+            "no protocol revision in common: the server speaks %s, this client was to speak %s"
+            % (", ".join(names) or "none", ", ".join(self._ours)),
+            ours=list(self._ours),
+            theirs=names,
+        )

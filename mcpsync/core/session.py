@@ -1,0 +1,320 @@
+"""One session with a server: bytes in, events out; calls in, bytes out.
+
+No I/O, no threads, no clock. The object may be used by several threads at once: what it does to its tables is
+one atomic step each (see :meth:`Session.retire`), and everything else it touches belongs to the caller.
+
+Specification: `basic/index`, "Messages"; `basic/patterns/progress`; `basic/patterns/cancellation`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Tuple, TypeVar, Union
+
+from mcpsync.core import jsonrpc
+from mcpsync.core.era import CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY, VERSION_KEY, Revision
+from mcpsync.errors import InvalidMessage, McpError, RpcError
+
+__all__ = [
+    "Answered",
+    "Asked",
+    "Event",
+    "InFlight",
+    "Notified",
+    "Oddity",
+    "Progressed",
+    "Session",
+    "Withdrawn",
+]
+
+
+class InFlight(Protocol):
+    """What the session knows of a call: the id of the request that it waits for."""
+
+    request_id: int
+
+
+CallT = TypeVar("CallT", bound=InFlight)
+
+
+class Answered(NamedTuple):
+    """A call was answered, and retired by that.
+
+    :ivar call: the call
+    :ivar result: the result object, if it is one
+    :ivar failure: the server's error, or why the answer is none
+    """
+
+    call: Any
+    result: Optional[Dict[str, Any]]
+    failure: Optional[McpError]
+
+
+class Progressed(NamedTuple):
+    """A progress notification for a call in flight."""
+
+    call: Any
+    params: Dict[str, Any]
+
+
+class Asked(NamedTuple):
+    """The server sent a request; the id has to come back as it is."""
+
+    request_id: Union[int, float, str]
+    method: str
+    params: Dict[str, Any]
+
+
+class Withdrawn(NamedTuple):
+    """The server cancelled a request of its own: no answer must be sent."""
+
+    request_id: Union[int, float, str]
+
+
+class Notified(NamedTuple):
+    """Any other notification."""
+
+    method: str
+    params: Dict[str, Any]
+
+
+class Oddity(NamedTuple):
+    """Something that the protocol does not allow and that was survived.
+
+    :ivar kind: short and constant, so that each kind is logged once
+    :ivar detail: what it was, bounded
+    """
+
+    kind: str
+    detail: str
+
+
+Event = Union[Answered, Progressed, Asked, Withdrawn, Notified, Oddity]
+
+_NO_PARAMS: Dict[str, Any] = {}
+
+
+class Session(Generic[CallT]):
+    """The state of one session: revision, calls in flight, requests of the server under way.
+
+    :param ids: source of request ids; shared by all sessions of a connection, so that an id is never used twice
+    :param client_info: ``clientInfo`` as it travels
+    :param capabilities: the client's capabilities as they travel
+    """
+
+    def __init__(self, ids: Iterator[int], client_info: Mapping[str, Any], capabilities: Mapping[str, Any]) -> None:
+        self._ids = ids
+        self._client_info = client_info
+        self._capabilities = capabilities
+        self._calls: Dict[int, CallT] = {}
+        self._watched: Dict[int, CallT] = {}
+        self._asked: Dict[Tuple[str, Any], None] = {}
+        self._meta: Dict[str, Any] = {}
+        self._meta_json = b""
+        self.log_level: Optional[str] = None
+        self.revision: Optional[Revision] = None
+
+    def adopt(self, revision: Optional[Revision], log_level: Optional[str] = None) -> None:
+        """Speak this revision from now on; ``log_level`` goes with each request where the revision has it so."""
+        self.revision = revision
+        self.log_level = log_level
+        self._meta = {}
+        if revision is not None and revision.metadata:
+            self._meta = {
+                VERSION_KEY: revision.name,
+                CLIENT_INFO_KEY: self._client_info,
+                CAPABILITIES_KEY: self._capabilities,
+            }
+            if log_level is not None:
+                self._meta[LOG_LEVEL_KEY] = log_level
+        self._meta_json = jsonrpc.encode(self._meta) if self._meta else b""
+
+    # -- calls -------------------------------------------------------------------------------------------------
+
+    def request(
+        self,
+        call: CallT,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        progress: bool = False,
+        meta: Optional[Mapping[str, Any]] = None,
+        log_level: Optional[str] = None,
+    ) -> bytes:
+        """Open a request for a call, under a new id, and give its bytes.
+
+        :raises ValueError: the parameters have no JSON form
+        """
+        request_id = next(self._ids)
+        try:
+            body = jsonrpc.encode(params)
+            if meta is not None or log_level is not None:
+                extra = self._full_meta(request_id, progress, meta, log_level)
+            elif progress:
+                head = self._meta_json[:-1] + b"," if self._meta_json else b"{"
+                extra = b'%s"progressToken":%d}' % (head, request_id)
+            else:
+                extra = self._meta_json
+        except (TypeError, ValueError) as error:
+            raise ValueError("%s: the parameters have no JSON form: %s" % (method, error)) from None
+        if extra:
+            body = b'%s%s"_meta":%s}' % (body[:-1], b"," if len(body) > 2 else b"", extra)
+        call.request_id = request_id
+        if progress:
+            self._watched[request_id] = call
+        self._calls[request_id] = call
+        return jsonrpc.request(request_id, method.encode(), body)
+
+    def _full_meta(
+        self, request_id: int, progress: bool, meta: Optional[Mapping[str, Any]], log_level: Optional[str]
+    ) -> bytes:
+        full = dict(meta or {})
+        full.update(self._meta)
+        if log_level is not None:
+            full[LOG_LEVEL_KEY] = log_level
+        if progress:
+            full["progressToken"] = request_id
+        return jsonrpc.encode(full)
+
+    def retire(self, call: CallT) -> bool:
+        """Take a call out of flight. True for the one who did it: only they may complete the call.
+
+        This is the point that makes every call complete exactly once. ``dict.pop`` is one atomic step, with the
+        interpreter lock and, in builds without one, with the dictionary's own.
+        """
+        request_id = call.request_id
+        self._watched.pop(request_id, None)
+        return self._calls.pop(request_id, None) is not None
+
+    def retire_all(self) -> List[CallT]:
+        """Take every call out of flight; gives those that were."""
+        return [call for call in list(self._calls.values()) if self.retire(call)]
+
+    def in_flight(self) -> List[CallT]:
+        """The calls in flight at this moment."""
+        return list(self._calls.values())
+
+    def cancel(self, request_id: int, reason: str) -> bytes:
+        """The notification that a request of ours is cancelled."""
+        return jsonrpc.notification("notifications/cancelled", {"requestId": request_id, "reason": reason})
+
+    # -- requests of the server --------------------------------------------------------------------------------
+
+    def answer(self, request_id: Any, result: Any) -> Optional[bytes]:
+        """The answer to a request of the server; None if it was withdrawn or answered already."""
+        if self._asked.pop(_key(request_id), self) is self:
+            return None
+        return jsonrpc.result_answer(request_id, result)
+
+    def refuse(self, request_id: Any, code: int, message: str, data: Any = None) -> Optional[bytes]:
+        """The refusal of a request of the server; None if it was withdrawn or answered already."""
+        if self._asked.pop(_key(request_id), self) is self:
+            return None
+        return jsonrpc.error_answer(request_id, code, message, data)
+
+    # -- what comes in -----------------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> List[Event]:
+        """The events that one incoming message, or batch, means."""
+        try:
+            message = jsonrpc.decode(data)
+        except InvalidMessage as error:
+            return [Oddity("invalid message", error.message)]
+        if type(message) is dict:
+            return [self._single(message)]
+        if type(message) is list:
+            return self._batch(message)
+        return [Oddity("not an object", jsonrpc.excerpt(data))]
+
+    def _batch(self, messages: List[Any]) -> List[Event]:
+        events: List[Event] = []
+        if self.revision is not None and not self.revision.batching:
+            # taken all the same: an answer that is here must not be lost
+            events.append(Oddity("batch", "revision %s has no batches" % self.revision.name))
+        for message in messages:
+            if type(message) is dict:
+                events.append(self._single(message))
+            else:
+                events.append(Oddity("not an object", jsonrpc.excerpt(repr(message).encode("utf-8", "replace"))))
+        return events
+
+    def _single(self, message: Dict[str, Any]) -> Event:
+        method = message.get("method")
+        if method is None:
+            return self._answered(message)
+        if type(method) is not str:
+            return Oddity("method", "method is no string: %.200r" % (method,))
+        params = message.get("params", _NO_PARAMS)
+        if type(params) is not dict:
+            params = _NO_PARAMS
+        if "id" in message:
+            return self._asks(message["id"], method, params)
+        if method == "notifications/progress":
+            return self._progress(params)
+        if method == "notifications/cancelled":
+            return self._cancelled(params)
+        return Notified(method, params)
+
+    def _answered(self, message: Dict[str, Any]) -> Event:
+        request_id = message.get("id")
+        if type(request_id) is float and request_id.is_integer():
+            request_id = int(request_id)  # JSON has one kind of number
+        # the type is checked since "0", 0.0 and False are other ids than 0
+        call = self._calls.pop(request_id, None) if type(request_id) is int else None
+        if call is None:
+            return self._unmatched(message)
+        self._watched.pop(call.request_id, None)
+        result = message.get("result")
+        if type(result) is dict:
+            return Answered(call, result, None)
+        error = message.get("error")
+        if type(error) is dict:
+            return Answered(call, None, _rpc_error(error))
+        return Answered(call, None, InvalidMessage("the answer has neither a result object nor an error object"))
+
+    def _unmatched(self, message: Dict[str, Any]) -> Event:
+        error = message.get("error")
+        if message.get("id") is None and type(error) is dict:
+            return Oddity("error without id", "the server could not read a message: %s" % _rpc_error(error))
+        if type(message.get("id")) is int:
+            return Oddity("late answer", "to request %d, which is not in flight (any more)" % message["id"])
+        return Oddity("unknown answer", "its id %.200r is none of ours" % (message.get("id"),))
+
+    def _asks(self, request_id: Any, method: str, params: Dict[str, Any]) -> Event:
+        if type(request_id) not in (int, str, float):
+            return Oddity("request id", "%s came with the id %.200r" % (method, request_id))
+        if self.revision is not None and not self.revision.server_requests:
+            return Oddity("request", "revision %s lets no server send %s" % (self.revision.name, method))
+        if _key(request_id) in self._asked:
+            return Oddity("request id", "%s came with the id %.200r, which is in use" % (method, request_id))
+        self._asked[_key(request_id)] = None
+        return Asked(request_id, method, params)
+
+    def _progress(self, params: Dict[str, Any]) -> Event:
+        token = params.get("progressToken")
+        call = self._watched.get(token) if type(token) is int else None
+        if call is None:
+            return Oddity("progress", "for the token %.200r, which is not in flight (any more)" % (token,))
+        return Progressed(call, params)
+
+    def _cancelled(self, params: Dict[str, Any]) -> Event:
+        request_id = params.get("requestId")
+        if self.revision is not None and not self.revision.server_requests:
+            # the end of a subscription, the one request of ours that a server may cancel
+            call = self._calls.pop(request_id, None) if type(request_id) is int else None
+            if call is not None:
+                return Answered(call, {}, None)
+        elif isinstance(request_id, (int, str, float)) and self._asked.pop(_key(request_id), self) is not self:
+            return Withdrawn(request_id)
+        return Oddity("cancelled", "for the id %.200r, which is not in flight" % (request_id,))
+
+
+def _key(request_id: Any) -> Tuple[str, Any]:
+    return type(request_id).__name__, request_id
+
+
+def _rpc_error(error: Dict[str, Any]) -> RpcError:
+    code, message = error.get("code"), error.get("message")
+    if type(code) is float and code.is_integer():
+        code = int(code)
+    text = message if type(message) is str and message else "the server gave no message"
+    return RpcError.of(code if type(code) is int else jsonrpc.INTERNAL_ERROR, text, error.get("data"))
