@@ -1,0 +1,69 @@
+"""What every test is held to: it leaves no thread of ours and no child process behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Dict, Iterator, List, Set, Tuple
+
+import pytest
+
+THREAD_PREFIX = "mcpsync-"
+SETTLE_SECONDS = 5.0
+PYTHONS_OWN = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
+"""Children that the standard library starts once and keeps until the interpreter ends."""
+POLL_SECONDS = 0.01
+
+ChildKey = Tuple[int, str]
+"""Process id and start time: an id alone may be used again."""
+
+
+def our_threads() -> Set[threading.Thread]:
+    """The living threads that the library started."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith(THREAD_PREFIX)}
+
+
+def child_processes() -> Dict[ChildKey, str]:
+    """The children of this process, zombies included, with their command lines. Empty where there is no /proc."""
+    children: Dict[ChildKey, str] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+            command = (stat.parent / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        except OSError:  # it ended while we looked
+            continue
+        state, parent, started = fields[0], int(fields[1]), fields[19]
+        if parent == os.getpid() and not any(own in command for own in PYTHONS_OWN):
+            key = (int(stat.parent.name), started)
+            children[key] = "zombie" if state == "Z" else command
+    return children
+
+
+def leaks(threads_before: Set[threading.Thread], children_before: Set[ChildKey], settle: float) -> List[str]:
+    """What came after the given state and is still there after at most so many seconds."""
+    deadline = time.monotonic() + settle
+    while True:
+        threads = our_threads() - threads_before
+        children = {key: command for key, command in child_processes().items() if key not in children_before}
+        if not threads and not children:
+            return []
+        if time.monotonic() >= deadline:
+            named = ["thread %s" % thread.name for thread in threads]
+            return named + ["process %d: %s" % (key[0], command) for key, command in children.items()]
+        time.sleep(POLL_SECONDS)  # threads and foreign processes give no event to wait for
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing_behind() -> Iterator[None]:
+    """Fail the test that leaks a thread named ``mcpsync-*`` or a child process.
+
+    A child of a fixture with a wider scope was there before the test, or is started by the first test that asks
+    for it: such a fixture must start its children before this one looks, as session fixtures do.
+    """
+    threads, children = our_threads(), set(child_processes())
+    yield
+    left = leaks(threads, children, SETTLE_SECONDS)
+    if left:
+        pytest.fail("left behind: %s" % "; ".join(left), pytrace=False)

@@ -1,0 +1,53 @@
+"""The peers as fixtures. A peer that cannot be had is a named skip, or a failure with MCPSYNC_REQUIRE_INTEROP=1."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Callable, List, TypeVar
+
+import pytest
+
+from tests.interop import peers
+
+T = TypeVar("T")
+
+
+def _had(build: Callable[[], T]) -> T:
+    try:
+        return build()
+    except peers.PeerUnavailable as missing:
+        if os.environ.get("MCPSYNC_REQUIRE_INTEROP") == "1":
+            pytest.fail("interop peer missing: %s" % missing, pytrace=False)
+        pytest.skip("interop peer missing: %s" % missing)
+
+
+@pytest.fixture(scope="session")
+def everything_command() -> List[str]:
+    """How to start ``@modelcontextprotocol/server-everything``."""
+    return _had(peers.everything_command)
+
+
+@pytest.fixture(scope="session")
+def filesystem_command(everything_command: List[str]) -> Callable[[Path], List[str]]:
+    """How to start ``@modelcontextprotocol/server-filesystem`` on a folder."""
+    del everything_command  # the same npm folder: missing together
+    return peers.filesystem_command
+
+
+@pytest.fixture(scope="session")
+def mcp2_command() -> List[str]:
+    """How to start ``servers/mcp2_server.py`` (both eras)."""
+    return _had(peers.mcp2_command)
+
+
+@pytest.fixture(scope="session")
+def mcp1_command() -> List[str]:
+    """How to start ``servers/mcp1_server.py`` (the legacy era alone)."""
+    return _had(peers.mcp1_command)
+
+
+@pytest.fixture(scope="session")
+def fastmcp4_command() -> List[str]:
+    """How to start ``servers/fastmcp4_server.py`` (both eras)."""
+    return _had(peers.fastmcp4_command)

@@ -1,0 +1,160 @@
+"""The real servers of the interop tests, each in an environment of its own.
+
+Their versions conflict, so each lives in its own virtual environment or npm folder. These are made on demand
+under ``MCPSYNC_INTEROP_HOME`` (default: ``.tox/interop-peers`` in the checkout). A folder's name carries a hash
+of what was asked for, and a folder takes its name only when it is complete, so what has the name is usable, and
+two runs at once do not disturb each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Callable, List, Optional, Sequence
+
+HERE = Path(__file__).resolve().parent
+SERVERS = HERE / "servers"
+BUILD_SECONDS = 600
+NODE_AT_LEAST = 20
+PYTHON_AT_LEAST = (3, 10)
+
+
+class PeerUnavailable(Exception):
+    """A peer cannot be had on this machine; the text says which and why."""
+
+
+def home() -> Path:
+    """The folder that the environments are made under."""
+    named = os.environ.get("MCPSYNC_INTEROP_HOME")
+    return Path(named) if named else HERE.parent.parent / ".tox" / "interop-peers"
+
+
+def everything_command() -> List[str]:
+    """The reference server ``@modelcontextprotocol/server-everything``, over stdio."""
+    return _npm_command("server-everything")
+
+
+def filesystem_command(root: Path) -> List[str]:
+    """``@modelcontextprotocol/server-filesystem`` with one allowed folder."""
+    return [*_npm_command("server-filesystem"), str(root)]
+
+
+def mcp2_command() -> List[str]:
+    """``servers/mcp2_server.py`` on the official SDK 2.x: both eras."""
+    return _python_command("mcp2")
+
+
+def mcp1_command() -> List[str]:
+    """``servers/mcp1_server.py`` on the official SDK 1.x: the legacy era alone."""
+    return _python_command("mcp1")
+
+
+def fastmcp4_command() -> List[str]:
+    """``servers/fastmcp4_server.py`` on FastMCP 4: both eras."""
+    return _python_command("fastmcp4")
+
+
+def _npm_command(package: str) -> List[str]:
+    node = _node(package)
+    folder = _npm_folder(package)
+    return [node, str(folder / "node_modules" / "@modelcontextprotocol" / package / "dist" / "index.js")]
+
+
+def _python_command(peer: str) -> List[str]:
+    requirements = HERE / "requirements" / ("%s.txt" % peer)
+    python = _interpreter(peer)
+    version = _run([python, "-c", "import sys; print(sys.version)"], peer, "learning the version of %s" % python)
+
+    def build(folder: Path) -> None:
+        _run([python, "-m", "venv", str(folder)], peer, "making a virtual environment")
+        pip = [str(_venv_python(folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _run([*pip, "-r", str(requirements)], peer, "installing %s" % requirements.name)
+
+    folder = _made(peer, [requirements.read_bytes(), version.encode()], build)
+    return [str(_venv_python(folder)), str(SERVERS / ("%s_server.py" % peer))]
+
+
+def _npm_folder(peer: str) -> Path:
+    wanted = [HERE / "npm" / "package.json", HERE / "npm" / "package-lock.json"]
+    npm = shutil.which("npm")
+    if npm is None:
+        raise PeerUnavailable("%s: there is no npm on PATH" % peer)
+
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        for file in wanted:
+            shutil.copy(file, folder)
+        quiet = ["--ignore-scripts", "--no-audit", "--no-fund"]
+        _run([npm, "ci", *quiet], peer, "npm ci", cwd=folder)
+
+    return _made("npm", [file.read_bytes() for file in wanted], build)
+
+
+def _made(name: str, ingredients: Sequence[bytes], build: Callable[[Path], None]) -> Path:
+    """The folder built from these ingredients; builds it if it is not there."""
+    digest = hashlib.sha256(b"\0".join(ingredients)).hexdigest()[:12]
+    folder = home() / ("%s-%s" % (name, digest))
+    if folder.is_dir():
+        return folder
+    home().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".%s-" % name, dir=str(home())) as scratch:
+        fresh = Path(scratch) / name
+        build(fresh)
+        try:
+            fresh.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another run was quicker: its folder is as good
+                raise
+    return folder
+
+
+def _venv_python(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def _interpreter(peer: str) -> str:
+    if sys.version_info >= PYTHON_AT_LEAST:
+        return sys.executable
+    for minor in (13, 12, 11, 10):
+        found = shutil.which("python3.%d" % minor)
+        if found is not None and _answers(found):
+            return found
+    raise PeerUnavailable("%s: needs Python %d.%d or newer" % (peer, *PYTHON_AT_LEAST))
+
+
+def _answers(python: str) -> bool:
+    """Whether it is an interpreter; pyenv's shims are on PATH even where the version behind them is not."""
+    return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
+
+
+def _node(peer: str) -> str:
+    node = shutil.which("node")
+    if node is None:
+        raise PeerUnavailable("%s: there is no node on PATH" % peer)
+    version = _run([node, "--version"], peer, "node --version").strip()
+    if int(version.lstrip("v").split(".")[0]) < NODE_AT_LEAST:
+        raise PeerUnavailable("%s: needs node %d or newer, this is %s" % (peer, NODE_AT_LEAST, version))
+    return node
+
+
+def _run(command: Sequence[str], peer: str, what: str, cwd: Optional[Path] = None) -> str:
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_SECONDS,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise PeerUnavailable("%s: %s took longer than %d s" % (peer, what, BUILD_SECONDS)) from late
+    if done.returncode:
+        raise PeerUnavailable("%s: %s failed (exit code %d): %s" % (peer, what, done.returncode, done.stderr[-2000:]))
+    return done.stdout
