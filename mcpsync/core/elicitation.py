@@ -13,7 +13,7 @@ import math
 import re
 import reprlib
 from itertools import islice
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 __all__ = ["check", "fill_defaults"]
 
@@ -74,7 +74,7 @@ def _problems(requested_schema: Any, content: Mapping[Any, Any]) -> Iterator[str
 
 def _properties(requested_schema: Any) -> Dict[str, Mapping[str, Any]]:
     """The schema of each key that may be answered."""
-    found: Dict[str, Mapping[str, Any]] = dict.fromkeys(_required(requested_schema), {})
+    found: Dict[str, Mapping[str, Any]] = {key: {} for key in _required(requested_schema)}
     properties = requested_schema.get("properties") if isinstance(requested_schema, Mapping) else None
     if isinstance(properties, Mapping):
         for key, schema in properties.items():
@@ -129,15 +129,15 @@ def _is_integer(value: Any) -> bool:
 
 
 def _is_strings(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
 
 
 def _number_complaint(schema: Mapping[str, Any], value: Any) -> Optional[str]:
     minimum, maximum = schema.get("minimum"), schema.get("maximum")
     if _is_number(minimum) and value < minimum:
-        return "must be at least %s" % _shown.repr(minimum)
+        return "must be at least %s" % _number_text(minimum)
     if _is_number(maximum) and value > maximum:
-        return "must be at most %s" % _shown.repr(maximum)
+        return "must be at most %s" % _number_text(maximum)
     return _choice_complaint(schema, value)
 
 
@@ -158,14 +158,13 @@ def _strings_complaint(schema: Mapping[str, Any], value: List[str]) -> Optional[
     items = schema.get("items")
     if complaint is None and isinstance(items, Mapping):
         options = _options(items)
-        if options is not None and not options.issuperset(value):
+        if options is not None and not all(item in options for item in value):
             return "each item must be one of %s" % _listed(options)
     return complaint
 
 
 def _choice_complaint(schema: Mapping[str, Any], value: Any) -> Optional[str]:
     options = _options(schema)
-    # Only strings are choices in the specification; a list cannot be looked up, and True would equal 1.
     if options is None or (isinstance(value, str) and value in options):
         return None
     return "must be one of %s" % _listed(options)
@@ -173,47 +172,50 @@ def _choice_complaint(schema: Mapping[str, Any], value: Any) -> Optional[str]:
 
 def _size_complaint(size: int, least: Any, most: Any, unit: str) -> Optional[str]:
     if _is_number(least) and size < least:
-        return "must have at least %s %s%s" % (_shown.repr(least), unit, "" if least == 1 else "s")
+        return "must have at least %s %s%s" % (_number_text(least), unit, "" if least == 1 else "s")
     if _is_number(most) and size > most:
-        return "must have at most %s %s%s" % (_shown.repr(most), unit, "" if most == 1 else "s")
+        return "must have at most %s %s%s" % (_number_text(most), unit, "" if most == 1 else "s")
     return None
 
 
-class _Options(Dict[str, None]):
-    """The choices, in the server's order and quick to look up."""
-
-    def issuperset(self, values: List[str]) -> bool:
-        return all(value in self for value in values)
-
-
-def _options(schema: Mapping[str, Any]) -> Optional[_Options]:
-    """The strings that may be chosen from; None where the schema offers no choice of strings."""
+def _options(schema: Mapping[str, Any]) -> Optional[Dict[str, None]]:
+    """The strings that may be chosen from, in the server's order; None where the schema offers no such choice."""
     enum = schema.get("enum")
     if not isinstance(enum, list):
         titled = schema.get("oneOf", schema.get("anyOf"))
         if not isinstance(titled, list):
             return None
         enum = [each.get("const") if isinstance(each, Mapping) else None for each in titled]
-    if not _is_strings(enum):
-        return None
-    return _Options.fromkeys(enum)
+    return dict.fromkeys(enum) if enum and _is_strings(enum) else None
 
 
-def _listed(options: _Options) -> str:
+def _listed(options: Dict[str, None]) -> str:
     first = ", ".join(_shown.repr(option) for option in islice(options, _MAX_OPTIONS_SHOWN))
     more = len(options) - _MAX_OPTIONS_SHOWN
     return first + (" and %d more" % more if more > 0 else "")
 
 
+def _number_text(number: Any) -> str:
+    """The number as text, also where Python refuses to write it out."""
+    if isinstance(number, int) and number.bit_length() > 1_000:
+        return "a number of more than 300 digits"
+    return repr(number)
+
+
 def _kind_of(value: Any) -> str:
-    if isinstance(value, bool):
-        return "a boolean"
     if value is None:
         return "null"
-    for kind, name in ((str, "a string"), ((int, float), "a number"), (list, "a list"), (Mapping, "an object")):
-        if isinstance(value, kind):  # type: ignore[arg-type]
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, (list, tuple)):
+        return "a list" if _is_strings(value) else "a list of other things"
+    for kind, name in _NAMES:
+        if isinstance(value, kind):
             return name
     return "a Python %s" % type(value).__name__
+
+
+_NAMES: List[Tuple[Any, str]] = [(str, "a string"), ((int, float), "a number"), (Mapping, "an object")]
 
 
 class _Kind(NamedTuple):
