@@ -158,3 +158,26 @@ def _run(command: Sequence[str], peer: str, what: str, cwd: Optional[Path] = Non
     if done.returncode:
         raise PeerUnavailable("%s: %s failed (exit code %d): %s" % (peer, what, done.returncode, done.stderr[-2000:]))
     return done.stdout
+
+
+def main() -> int:
+    """Make every environment now, so that no test's time limit pays for it; name what is missing."""
+    missing = 0
+    for name, command in (
+        ("server-everything and server-filesystem", everything_command),
+        ("mcp2", mcp2_command),
+        ("mcp1", mcp1_command),
+        ("fastmcp4", fastmcp4_command),
+    ):
+        try:
+            command()
+        except PeerUnavailable as reason:
+            missing += 1
+            print("MISSING %s" % reason)
+        else:
+            print("ready: %s" % name)
+    return 1 if missing and os.environ.get("MCPSYNC_REQUIRE_INTEROP") == "1" else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -31,7 +31,7 @@ class RawPeer:
         self.heard: List[Message] = []
         self._answers = dict(answers or {})
         self._next_id = 0
-        self._lines: "queue.SimpleQueue[Optional[bytes]]" = queue.SimpleQueue()
+        self._lines: queue.SimpleQueue[Optional[bytes]] = queue.SimpleQueue()
         self._stderr: List[bytes] = []
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Optional
 import anyio
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.mcpserver import Context, Elicit, ElicitationResult, ListRoots, MCPServer, Resolve, Sample
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 from mcp_types import (
     Completion,
@@ -152,7 +153,7 @@ async def touch(uri: str, ctx: Context) -> str:
 @server.tool()
 def fail(text: str) -> str:
     """Fail with that text."""
-    raise ValueError(text)
+    raise ToolError(text)  # what else a tool raises, the SDK keeps to itself
 
 
 @server.resource("note://greeting", mime_type="text/plain")
