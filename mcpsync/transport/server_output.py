@@ -14,6 +14,7 @@ from mcpsync.transport.stderr_tail import StderrTail
 __all__ = ["ServerOutput", "excerpt"]
 
 _EXCERPT = 200
+_OPENING_BRACE = 0x7B
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -48,8 +49,7 @@ class ServerOutput:
             error.located(self._server)
             raise
         for line in lines:
-            first = line[0]
-            if first == 0x7B or first == 0x5B:  # noqa: PLR1714 (quicker than a membership test): { or [
+            if line[0] == _OPENING_BRACE:
                 sink.frame(line, None)
             else:
                 self._line(line, sink)
@@ -74,7 +74,8 @@ class ServerOutput:
         bare = line.lstrip()
         if bare.startswith(_BYTE_ORDER_MARK):
             bare = bare[len(_BYTE_ORDER_MARK) :].lstrip()
-        if bare[:1] in (b"{", b"["):
+        # A batch is an array of objects; what else begins with a bracket is a log line: [INFO] ...
+        if bare[:1] == b"{" or (bare[:1] == b"[" and bare[1:].lstrip()[:1] == b"{"):
             sink.frame(bare, None)
             return
         self._last_noise = self._mask.text(excerpt(line))
