@@ -1,1 +1,130 @@
-"""MCP for code that blocks."""
+"""MCP for code that blocks: a synchronous client for the Model Context Protocol.
+
+::
+
+    import mcpsync
+
+    with mcpsync.connect(["npx", "-y", "@modelcontextprotocol/server-everything"]) as client:
+        for tool in client.list_tools():
+            print(tool.name, "-", tool.description)
+        print(client.call_tool("get-sum", {"a": 1, "b": 2}).text)
+
+Everything is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from mcpsync import types
+    from mcpsync.client import Client, connect
+    from mcpsync.connection.backoff import Backoff
+    from mcpsync.connection.connection import Limits
+    from mcpsync.connection.future import CallFuture
+    from mcpsync.deadline import Timeouts
+    from mcpsync.errors import (
+        ApprovalRefused,
+        AuthError,
+        ClientClosed,
+        ConfigError,
+        ConnectFailed,
+        ConnectionLost,
+        ConnectTimeout,
+        HttpError,
+        InsufficientScope,
+        InvalidMessage,
+        InvalidParams,
+        IssuerMismatch,
+        McpError,
+        MessageTooLarge,
+        MethodNotFound,
+        NeedsLogin,
+        Overloaded,
+        PageLimit,
+        PolicyDenied,
+        ProcessExited,
+        ProtocolError,
+        RegistrationRejected,
+        RequestCancelled,
+        RequestTimeout,
+        ResourceNotFound,
+        RpcError,
+        SchemaMismatch,
+        ToolBlocked,
+        ToolError,
+        TransportError,
+        UrlElicitationRequired,
+        VersionMismatch,
+    )
+    from mcpsync.host import Host
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Backoff": "mcpsync.connection.backoff",
+    "CallFuture": "mcpsync.connection.future",
+    "Client": "mcpsync.client",
+    "Host": "mcpsync.host",
+    "Limits": "mcpsync.connection.connection",
+    "Timeouts": "mcpsync.deadline",
+    "connect": "mcpsync.client",
+}
+
+__all__ = [
+    "ApprovalRefused",
+    "AuthError",
+    "Backoff",
+    "CallFuture",
+    "Client",
+    "ClientClosed",
+    "ConfigError",
+    "ConnectFailed",
+    "ConnectTimeout",
+    "ConnectionLost",
+    "Host",
+    "HttpError",
+    "InsufficientScope",
+    "InvalidMessage",
+    "InvalidParams",
+    "IssuerMismatch",
+    "Limits",
+    "McpError",
+    "MessageTooLarge",
+    "MethodNotFound",
+    "NeedsLogin",
+    "Overloaded",
+    "PageLimit",
+    "PolicyDenied",
+    "ProcessExited",
+    "ProtocolError",
+    "RegistrationRejected",
+    "RequestCancelled",
+    "RequestTimeout",
+    "ResourceNotFound",
+    "RpcError",
+    "SchemaMismatch",
+    "Timeouts",
+    "ToolBlocked",
+    "ToolError",
+    "TransportError",
+    "UrlElicitationRequired",
+    "VersionMismatch",
+    "connect",
+    "types",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "types":
+        return import_module("mcpsync.types")
+    if name not in __all__:
+        raise AttributeError("module 'mcpsync' has no attribute %r" % name)
+    home = _HOME.get(name, "mcpsync.errors")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> List[str]:
+    return sorted(__all__)

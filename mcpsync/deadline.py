@@ -8,12 +8,12 @@ of a timeout per step, so that the whole never takes longer than what was asked 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
-from typing import Optional, Union
+from typing import Any, Dict, Optional, Tuple, Union
 
 __all__ = ["FOREVER", "Deadline", "Timeouts"]
 
 _INFINITE = float("inf")
+_ALWAYS_LIMITED = ("connect", "close", "ask")
 
 
 class Deadline:
@@ -61,9 +61,8 @@ class Deadline:
 FOREVER = Deadline(None)
 
 
-@dataclass(frozen=True)
 class Timeouts:
-    """How long things may take, in seconds. None: no limit.
+    """How long things may take, in seconds. None: no limit. Immutable.
 
     :ivar connect: to start the server and agree on a revision
     :ivar call: one call, from the first byte to the result, all its rounds included
@@ -76,25 +75,89 @@ class Timeouts:
     :ivar ask: a person answering one question; all pauses of one call together last no longer
     """
 
-    connect: float = 60
-    call: Optional[float] = 120
-    idle: Optional[float] = None
-    total: Optional[float] = None
-    close: float = 10
-    keepalive: Optional[float] = None
-    idle_disconnect: Optional[float] = None
-    max_lifetime: Optional[float] = None
-    ask: float = 300
+    # no dataclass: importing dataclasses costs a script as much as all the rest of this library
 
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if value is None and name not in ("connect", "close", "ask"):
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < _INFINITE:
+    __slots__ = (
+        "ask",
+        "call",
+        "close",
+        "connect",
+        "idle",
+        "idle_disconnect",
+        "keepalive",
+        "max_lifetime",
+        "total",
+    )
+
+    connect: float
+    call: Optional[float]
+    idle: Optional[float]
+    total: Optional[float]
+    close: float
+    keepalive: Optional[float]
+    idle_disconnect: Optional[float]
+    max_lifetime: Optional[float]
+    ask: float
+
+    def __init__(
+        self,
+        connect: float = 60,
+        call: Optional[float] = 120,
+        idle: Optional[float] = None,
+        total: Optional[float] = None,
+        close: float = 10,
+        keepalive: Optional[float] = None,
+        idle_disconnect: Optional[float] = None,
+        max_lifetime: Optional[float] = None,
+        ask: float = 300,
+    ) -> None:
+        given = {
+            "connect": connect,
+            "call": call,
+            "idle": idle,
+            "total": total,
+            "close": close,
+            "keepalive": keepalive,
+            "idle_disconnect": idle_disconnect,
+            "max_lifetime": max_lifetime,
+            "ask": ask,
+        }
+        for name, value in given.items():
+            if value is None and name not in _ALWAYS_LIMITED:
+                object.__setattr__(self, name, None)
+            elif isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < _INFINITE:
                 raise ValueError("Timeouts.%s must be a positive number of seconds, not %r" % (name, value))
+            else:
+                object.__setattr__(self, name, value)
 
-    def override(self, timeout: Union[float, Timeouts, None]) -> Timeouts:
-        """These timeouts with what a single call asks for: a number replaces ``call``; None lifts it."""
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Timeouts are immutable; use override() or make new ones")
+
+    def _values(self) -> Tuple[Optional[float], ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def __eq__(self, other: object) -> bool:
+        return self._values() == other._values() if isinstance(other, Timeouts) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        return "Timeouts(%s)" % ", ".join("%s=%r" % (name, getattr(self, name)) for name in self.__slots__)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _timeouts_of, (dict(zip(self.__slots__, self._values())),)
+
+    def override(self, **changed: Optional[float]) -> Timeouts:
+        """These timeouts with some of them changed."""
+        return Timeouts(**{**dict(zip(self.__slots__, self._values())), **changed})  # type: ignore[arg-type]
+
+    def for_call(self, timeout: Union[float, Timeouts, None]) -> Timeouts:
+        """These timeouts as a single call asks for them: a number replaces ``call``; None lifts it."""
         if isinstance(timeout, Timeouts):
             return timeout
-        return replace(self, call=timeout, idle=None)
+        return self.override(call=timeout, idle=None)
+
+
+def _timeouts_of(values: Dict[str, Any]) -> Timeouts:
+    return Timeouts(**values)

@@ -9,7 +9,7 @@ Specification: `basic/versioning` (2026-07-28), "Backward Compatibility"; `basic
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 __all__ = [
     "CAPABILITIES_KEY",
@@ -24,6 +24,7 @@ __all__ = [
     "SUBSCRIPTION_KEY",
     "VERSION_KEY",
     "Revision",
+    "declared",
     "newest_common",
 ]
 
@@ -112,6 +113,14 @@ LEGACY: List[str] = [revision.name for revision in _TABLE if revision.handshake]
 MODERN: List[str] = [revision.name for revision in _TABLE if not revision.handshake]
 LATEST_LEGACY = LEGACY[-1]
 LATEST_MODERN = MODERN[-1]
+
+
+def declared(capabilities: Mapping[str, Any], revision: Optional[Revision]) -> Dict[str, Any]:
+    """A client's capabilities as a revision has them: what it does not know is left out."""
+    shaped = dict(capabilities)
+    if revision is not None and not revision.roots_changed and "roots" in shaped:
+        shaped["roots"] = {}
+    return shaped
 
 
 def newest_common(ours: List[str], theirs: object) -> Optional[str]:

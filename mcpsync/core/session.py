@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Tuple, TypeVar, Union
 
 from mcpsync.core import jsonrpc
-from mcpsync.core.era import CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY, VERSION_KEY, Revision
+from mcpsync.core.era import CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY, VERSION_KEY, Revision, declared
 from mcpsync.errors import InvalidMessage, McpError, RpcError
 
 __all__ = [
@@ -99,6 +99,7 @@ class Session(Generic[CallT]):
     :param ids: source of request ids; shared by all sessions of a connection, so that an id is never used twice
     :param client_info: ``clientInfo`` as it travels
     :param capabilities: the client's capabilities as they travel
+    :ivar last_id: the newest id that was given out
     """
 
     def __init__(self, ids: Iterator[int], client_info: Mapping[str, Any], capabilities: Mapping[str, Any]) -> None:
@@ -112,6 +113,7 @@ class Session(Generic[CallT]):
         self._meta_json = b""
         self.log_level: Optional[str] = None
         self.revision: Optional[Revision] = None
+        self.last_id = 0
 
     def adopt(self, revision: Optional[Revision], log_level: Optional[str] = None) -> None:
         """Speak this revision from now on; ``log_level`` goes with each request where the revision has it so."""
@@ -122,7 +124,7 @@ class Session(Generic[CallT]):
             self._meta = {
                 VERSION_KEY: revision.name,
                 CLIENT_INFO_KEY: self._client_info,
-                CAPABILITIES_KEY: self._capabilities,
+                CAPABILITIES_KEY: declared(self._capabilities, revision),
             }
             if log_level is not None:
                 self._meta[LOG_LEVEL_KEY] = log_level
@@ -144,7 +146,7 @@ class Session(Generic[CallT]):
 
         :raises ValueError: the parameters have no JSON form
         """
-        request_id = next(self._ids)
+        self.last_id = request_id = next(self._ids)
         try:
             body = jsonrpc.encode(params)
             if meta is not None or log_level is not None:
@@ -192,6 +194,16 @@ class Session(Generic[CallT]):
     def in_flight(self) -> List[CallT]:
         """The calls in flight at this moment."""
         return list(self._calls.values())
+
+    def notification(self, method: str, params: Optional[Mapping[str, Any]] = None) -> bytes:
+        """A notification.
+
+        :raises ValueError: the parameters have no JSON form
+        """
+        try:
+            return jsonrpc.notification(method, None if params is None else dict(params))
+        except (TypeError, ValueError) as error:
+            raise ValueError("%s: the parameters have no JSON form: %s" % (method, error)) from None
 
     def cancel(self, request_id: int, reason: str) -> bytes:
         """The notification that a request of ours is cancelled."""

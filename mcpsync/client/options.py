@@ -1,0 +1,213 @@
+"""What a client can be made with, checked, and turned into the settings of its connection."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Union
+
+from mcpsync.client.handlers import (
+    capabilities_for,
+    elicitation_handler,
+    roots_handler,
+    sampling_handler,
+)
+from mcpsync.client.listeners import LOG_LEVELS, ChangeListener, Listeners
+from mcpsync.connection.backoff import Backoff
+from mcpsync.connection.connection import Connection, Limits, Settings
+from mcpsync.connection.dispatch import Callbacks
+from mcpsync.connection.questions import Handler
+from mcpsync.deadline import Timeouts
+from mcpsync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mcpsync.client.handlers import ElicitationHandler, Roots, SamplingHandler
+    from mcpsync.transport.base import Transport, TransportFactory
+    from mcpsync.types import Implementation, LogMessage, Prompt, Resource, Tool
+
+    Target = Union[Sequence[str], TransportFactory]
+
+__all__ = ["Options", "build"]
+
+
+class Options(NamedTuple):
+    """The keyword arguments of :class:`~mcpsync.Client`, which documents them."""
+
+    name: Optional[str] = None
+    protocol: str = "auto"
+    timeouts: Timeouts = Timeouts()
+    client_info: Optional[Implementation] = None
+    # callbacks
+    elicitation: Optional[ElicitationHandler] = None
+    elicitation_modes: Sequence[str] = ("form", "url")
+    sampling: Optional[SamplingHandler] = None
+    sampling_tools: bool = False
+    roots: Optional[Roots] = None
+    on_log: Optional[Callable[[LogMessage], Any]] = None
+    on_tools_changed: Optional[Callable[[List[Tool]], Any]] = None
+    on_prompts_changed: Optional[Callable[[List[Prompt]], Any]] = None
+    on_resources_changed: Optional[Callable[[List[Resource]], Any]] = None
+    on_notification: Optional[Callable[[str, Dict[str, Any]], Any]] = None
+    on_state: Optional[Callable[[str], Any]] = None
+    callbacks: Callbacks = "pool"
+    # protocol
+    log_level: Optional[str] = None
+    extensions: Optional[Mapping[str, Mapping[str, Any]]] = None
+    result_types: FrozenSet[str] = frozenset()
+    # bounds
+    limits: Limits = Limits()
+    backoff: Backoff = Backoff()
+    page_limit: int = 100
+    debounce: float = 0.3
+    max_message: int = 64 * 1024 * 1024
+    # stdio
+    env: Optional[Mapping[str, str]] = None
+    env_mode: str = "safe"
+    cwd: Union[str, os.PathLike[str], None] = None
+    path_prepend: Sequence[str] = ()
+    stderr: Optional[Callable[[str], Any]] = None
+
+
+def build(target: Target, options: Options) -> Connection:
+    """The connection to a target.
+
+    :raises ConfigError: an option, or the target, is not what it has to be
+    """
+    check_level(options.log_level)
+    if not isinstance(options.timeouts, Timeouts):
+        raise ConfigError("timeouts takes a mcpsync.Timeouts, not %s" % type(options.timeouts).__name__)
+    if isinstance(options.page_limit, bool) or not isinstance(options.page_limit, int) or options.page_limit < 1:
+        raise ConfigError("page_limit takes a positive number, not %r" % (options.page_limit,))
+    name = options.name or _name_of(target)
+    handlers = _handlers(options)
+    listeners = _listeners(options)
+    try:
+        connection = Connection(
+            Settings(
+                name=name,
+                factory=_factory(target, name, options),
+                protocol=_checked_protocol(options.protocol),
+                timeouts=options.timeouts,
+                client_info=_client_info(options.client_info),
+                capabilities=capabilities_for(
+                    handlers, options.elicitation_modes, options.sampling_tools, options.extensions
+                ),
+                handlers=handlers,
+                callbacks=options.callbacks,
+                notified=listeners.notified,
+                gap=listeners.gap,
+                log_level=options.log_level,
+                verdict_key=_verdict_key(target, options),
+                lists=listeners.lists,
+                result_types=frozenset(options.result_types),
+                on_state=options.on_state,
+                limits=options.limits,
+                backoff=options.backoff,
+            )
+        )
+    except ValueError as error:
+        raise ConfigError(str(error), server=name) from None
+    listeners.attach(connection)
+    connection.listeners = listeners
+    return connection
+
+
+def check_level(level: Optional[str]) -> None:
+    """
+    :raises ConfigError: it is no log level of MCP
+    """
+    if level is not None and level not in LOG_LEVELS:
+        raise ConfigError("a log level is one of %s, not %r" % (", ".join(LOG_LEVELS), level))
+
+
+def _checked_protocol(protocol: str) -> str:
+    from mcpsync.core.negotiation import offered_revisions
+
+    try:
+        offered_revisions(protocol)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    return protocol
+
+
+def _client_info(given: Optional[Implementation]) -> Dict[str, Any]:
+    from mcpsync import __version__
+
+    return {"name": "mcpsync", "version": __version__} if given is None else given.to_wire()
+
+
+def _handlers(options: Options) -> Dict[str, Handler]:
+    handlers: Dict[str, Handler] = {}
+    if options.elicitation is not None:
+        handlers["elicitation/create"] = elicitation_handler(options.elicitation, options.elicitation_modes)
+    if options.sampling is not None:
+        handlers["sampling/createMessage"] = sampling_handler(options.sampling)
+    if options.roots is not None:
+        handlers["roots/list"] = roots_handler(options.roots)
+    return handlers
+
+
+def _listeners(options: Options) -> Listeners:
+    changes: Dict[str, ChangeListener] = {}
+    if options.on_tools_changed is not None:
+        from mcpsync.types import Tool
+
+        changes["toolsListChanged"] = ChangeListener(options.on_tools_changed, Tool.from_wire)
+    if options.on_prompts_changed is not None:
+        from mcpsync.types import Prompt
+
+        changes["promptsListChanged"] = ChangeListener(options.on_prompts_changed, Prompt.from_wire)
+    if options.on_resources_changed is not None:
+        from mcpsync.types import Resource
+
+        changes["resourcesListChanged"] = ChangeListener(options.on_resources_changed, Resource.from_wire)
+    return Listeners(changes, options.on_log, options.on_notification, options.debounce, options.page_limit)
+
+
+# -- the target ------------------------------------------------------------------------------------------------
+
+
+def _command(target: Any) -> List[str]:
+    if isinstance(target, (str, bytes)):
+        hint = "URLs are not supported by this version" if "://" in str(target) else "give the command as a list"
+        raise ConfigError("a server is a command, as a list of strings: %s" % hint)
+    if not isinstance(target, (list, tuple)):
+        raise ConfigError("a server is a command, as a list of strings, not %s" % type(target).__name__)
+    return list(target)
+
+
+def _name_of(target: Any) -> str:
+    if callable(target):
+        return "server"
+    command = _command(target)
+    return os.path.basename(str(command[0])) or "server" if command else "server"
+
+
+def _factory(target: Any, name: str, options: Options) -> Callable[[], Transport]:
+    if callable(target):
+        factory: Callable[[], Transport] = target
+        return factory
+    command = _command(target)
+
+    def start() -> Transport:
+        from mcpsync.transport.stdio import StdioTransport
+
+        return StdioTransport(
+            command,
+            env=options.env,
+            env_mode=options.env_mode,
+            cwd=options.cwd,
+            path_prepend=options.path_prepend,
+            server_name=name,
+            stderr=options.stderr,
+            max_message=options.max_message,
+        )
+
+    return start
+
+
+def _verdict_key(target: Any, options: Options) -> Optional[Any]:
+    if callable(target):
+        return None
+    env = sorted((options.env or {}).items())
+    # the hash, so that no secret of the environment is kept
+    return "stdio", tuple(target), str(options.cwd), hash(tuple(env))

@@ -1,0 +1,119 @@
+"""Listings: page by page, bounded.
+
+Specification: `server/utilities/pagination` of every revision: cursors are opaque, an empty one is a cursor.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Set, TypeVar
+
+from mcpsync.connection.calls import Wanted
+from mcpsync.deadline import Deadline, Timeouts
+from mcpsync.errors import InvalidMessage, MethodNotFound, PageLimit, RequestTimeout
+
+if TYPE_CHECKING:
+    from mcpsync.connection.connection import Connection
+
+__all__ = ["Listing", "pages"]
+
+logger = logging.getLogger("mcpsync")
+
+T = TypeVar("T")
+
+
+class Listing:
+    """What can be listed, and how.
+
+    :ivar method: of the request
+    :ivar key: of the items in the result
+    :ivar capability: of the server that stands for it
+    """
+
+    def __init__(self, method: str, key: str, capability: str) -> None:
+        self.method = method
+        self.key = key
+        self.capability = capability
+
+
+TOOLS = Listing("tools/list", "tools", "tools")
+PROMPTS = Listing("prompts/list", "prompts", "prompts")
+RESOURCES = Listing("resources/list", "resources", "resources")
+TEMPLATES = Listing("resources/templates/list", "resourceTemplates", "resources")
+
+
+def pages(
+    connection: Connection, listing: Listing, read: Callable[[Any], T], limit: int, timeouts: Timeouts
+) -> Iterator[List[T]]:
+    """The pages of a listing, each fetched when it is asked for.
+
+    A server without the capability has nothing to list, and neither has one that declares it and does not know
+    the method.
+
+    :param read: makes an item; one that it refuses is left out, with a warning
+    :param limit: the most pages
+    :param timeouts: ``call`` for each page, ``total`` for all of them
+    :raises PageLimit: there are more pages, or a cursor came back
+    :raises RequestTimeout: the total time is over
+    """
+    connection.ready_link(listing.method)
+    capabilities = connection.server.get("capabilities")
+    if not isinstance(capabilities, dict) or listing.capability not in capabilities:
+        return
+    deadline = Deadline(timeouts.total)
+    collected: List[T] = []
+    params: Dict[str, Any] = {}
+    seen: Set[str] = set()
+    for _ in range(limit):
+        try:
+            result = connection.request(listing.method, params, _wanted(connection, listing, timeouts, deadline))
+        except MethodNotFound:
+            return
+        page = _items(connection, listing, result, read)
+        collected += page
+        yield page
+        cursor = result.get("nextCursor")
+        if not isinstance(cursor, str):
+            return
+        if cursor in seen:
+            raise PageLimit(
+                "the cursor %.100r came back after %d pages" % (cursor, len(seen) + 1),
+                partial=collected,
+                server=connection.name,
+                method=listing.method,
+            )
+        seen.add(cursor)
+        params = {"cursor": cursor}
+    raise PageLimit(
+        "there are more than %d pages; raise page_limit if that is right" % limit,
+        partial=collected,
+        server=connection.name,
+        method=listing.method,
+    )
+
+
+def _wanted(connection: Connection, listing: Listing, timeouts: Timeouts, deadline: Deadline) -> Wanted:
+    if timeouts.total is None:
+        return Wanted(timeouts)
+    remaining = deadline.remaining()
+    if not remaining:
+        raise RequestTimeout(
+            "the pages did not all come within %g s" % timeouts.total,
+            after=timeouts.total,
+            server=connection.name,
+            method=listing.method,
+        )
+    return Wanted(timeouts.override(total=remaining))
+
+
+def _items(connection: Connection, listing: Listing, result: Dict[str, Any], read: Callable[[Any], T]) -> List[T]:
+    raw = result.get(listing.key)
+    if not isinstance(raw, list):
+        raise InvalidMessage("the result has no list %r" % listing.key, server=connection.name, method=listing.method)
+    items = []
+    for entry in raw:
+        try:
+            items.append(read(entry))
+        except InvalidMessage as error:
+            logger.warning("mcpsync: server %r: an entry of %s is left out: %s", connection.name, listing.key, error)
+    return items

@@ -1,0 +1,166 @@
+"""A call: what one invocation owns from its first request to its outcome.
+
+A *request* is one id on the wire; a call may take several. Whoever retires the request in the session's table
+completes the call, so :meth:`Call.complete` runs exactly once per request. A blocking call waits on a raw lock:
+that wakes a thread in two thirds of the time that a Future or an Event takes.
+"""
+
+from __future__ import annotations
+
+import _thread
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+
+from mcpsync.connection.dispatch import Lane, Pump
+from mcpsync.deadline import FOREVER, Deadline, Timeouts
+
+if TYPE_CHECKING:
+    from mcpsync.connection.link import Link
+    from mcpsync.connection.watchdog import Timer
+    from mcpsync.errors import McpError
+
+__all__ = ["Call", "ContinuedCall", "PumpedCall"]
+
+allocate_lock = _thread.allocate_lock
+
+
+class Call:
+    """A call that a thread waits for.
+
+    :ivar method: MCP method
+    :ivar timeouts: how long it may take
+    :ivar request_id: id of the request that it waits for at the moment
+    :ivar link: the link that the request went over
+    :ivar answered: whether that request has been retired
+    :ivar result: its answer's result object
+    :ivar failure: or why there is none
+    :ivar ended: why the call as a whole is over before its last answer: it was cancelled, or took too long
+    :ivar deadline: when the call has to be answered, all pauses so far added
+    :ivar extras: what only some calls have; None for the rest, which spares the hot path
+    """
+
+    __slots__ = (
+        "_lock",
+        "answered",
+        "deadline",
+        "ended",
+        "extras",
+        "failure",
+        "link",
+        "method",
+        "pump",
+        "request_id",
+        "result",
+        "table",
+        "timeouts",
+    )
+
+    def __init__(self, method: str, timeouts: Timeouts) -> None:
+        self.method = method
+        self.timeouts = timeouts
+        self.request_id = 0
+        self.link: Optional[Link] = None
+        self.answered = False
+        self.result: Optional[Dict[str, Any]] = None
+        self.failure: Optional[McpError] = None
+        self.ended: Optional[McpError] = None
+        self.deadline: Deadline = FOREVER
+        self.table: Optional[Dict[Any, float]] = None
+        self.extras: Optional[Extras] = None
+        self.pump: Optional[Pump] = None
+        self._lock = lock = allocate_lock()
+        lock.acquire()
+
+    def more(self) -> Extras:
+        """The extras, made on first use."""
+        if self.extras is None:
+            self.extras = Extras(self.timeouts)
+        return self.extras
+
+    def complete(self, result: Optional[Dict[str, Any]], failure: Optional[McpError]) -> None:
+        """The outcome of the request. Only who retired it may call this; any thread, and quick."""
+        self.result = result
+        self.failure = failure
+        self.answered = True
+        self.wake()
+
+    def wake(self) -> None:
+        """End one :meth:`wait`."""
+        self._lock.release()
+
+    def wait(self) -> None:
+        """Wait to be woken. The watchdog sees to it that this happens."""
+        self._lock.acquire()
+
+    def again(self) -> None:
+        """Make ready for another request."""
+        self.answered = False
+        self.result = None
+        self.failure = None
+
+
+class Extras:
+    """What a call has that is watched, asked about or bounded in total.
+
+    :ivar on_progress: the user's callback, bound to the caller's context
+    :ivar lane: on which its callbacks run in order
+    :ivar total: alarm for ``Timeouts.total``
+    :ivar total_at: when that is due, on the monotonic clock
+    :ivar pause_left: seconds that its clock may still stand still for
+    :ivar paused_since: when it was stopped, if it is
+    :ivar asking: holds one item while the call waits for an answer of this side; who takes it wakes the call
+    """
+
+    __slots__ = ("asking", "lane", "on_progress", "pause_left", "paused_since", "total", "total_at")
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        self.on_progress: Optional[Callable[..., Any]] = None
+        self.lane: Optional[Lane] = None
+        self.total: Optional[Timer] = None
+        self.total_at: Optional[float] = None
+        self.pause_left = timeouts.ask
+        self.paused_since: Optional[float] = None
+        self.asking: List[None] = []
+
+    def poke(self, call: Call) -> None:
+        """Wake the call if it waits for an answer of this side; exactly one poke per wait does."""
+        try:
+            self.asking.pop()  # atomic: one thread gets the item
+        except IndexError:
+            return
+        call.wake()
+
+
+class PumpedCall(Call):
+    """A call whose thread runs its callbacks while it waits."""
+
+    __slots__ = ("own_pump",)
+
+    def __init__(self, method: str, timeouts: Timeouts) -> None:
+        super().__init__(method, timeouts)
+        self.pump = self.own_pump = Pump()
+
+    def wake(self) -> None:
+        self.own_pump.finish()
+
+    def wait(self) -> None:
+        self.own_pump.run()
+
+
+class ContinuedCall(Call):
+    """A call whose first answer is handed to a function instead of a waiting thread.
+
+    :param then: called with the call, on the thread that completed it; must be quick
+    """
+
+    __slots__ = ("_then",)
+
+    def __init__(self, method: str, timeouts: Timeouts, then: Callable[[ContinuedCall], None]) -> None:
+        super().__init__(method, timeouts)
+        self._then: Optional[Callable[[ContinuedCall], None]] = then
+
+    def wake(self) -> None:
+        then, self._then = self._then, None
+        if then is None:
+            super().wake()  # a worker has taken over and waits
+        else:
+            then(self)

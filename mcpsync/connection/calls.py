@@ -1,0 +1,480 @@
+"""Calls on their way: begun, waited for, continued over several requests, timed out, cancelled.
+
+The rule that keeps this simple: whoever takes a request out of the session's table owns its outcome. A timeout, a
+cancel and an answer may come at the same moment; one of them gets the request, the others find nothing to do.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+from mcpsync.connection.call import Call, ContinuedCall, Extras, PumpedCall
+from mcpsync.connection.dispatch import Dispatch, in_context
+from mcpsync.connection.future import CallFuture
+from mcpsync.connection.link import Link, loss_for
+from mcpsync.connection.questions import Question, Questions
+from mcpsync.connection.threads import Workers
+from mcpsync.connection.watchdog import Watchdog
+from mcpsync.core import jsonrpc
+from mcpsync.core.rounds import Done, Failed, Rounds, Visit
+from mcpsync.deadline import Deadline, Timeouts
+from mcpsync.errors import (
+    InvalidParams,
+    McpError,
+    Overloaded,
+    RequestCancelled,
+    RequestTimeout,
+    RpcError,
+    UrlElicitationRequired,
+)
+from mcpsync.transport.base import Frame
+
+__all__ = ["Calls", "Wanted", "send_quietly"]
+
+logger = logging.getLogger("mcpsync")
+
+TELL_SECONDS = 5.0  # for what the control worker sends
+
+
+class Wanted(NamedTuple):
+    """What one call wants beside its parameters.
+
+    :ivar timeouts: how long it may take
+    :ivar on_progress: called with each progress notification's params
+    :ivar meta: further keys for ``_meta``
+    :ivar log_level: from which the server shall log about this request (modern)
+    """
+
+    timeouts: Timeouts
+    on_progress: Optional[Callable[[Dict[str, Any]], Any]] = None
+    meta: Optional[Mapping[str, Any]] = None
+    log_level: Optional[str] = None
+
+
+class Calls:
+    """The calls of one connection.
+
+    :param name: of the server
+    :param watchdog: keeps their deadlines
+    :param dispatch: runs their callbacks
+    :param control: sends what must travel without delaying anyone
+    :param steps: lends threads to submitted calls
+    :param questions: answers what the server asks
+    :param max_rounds: the most requests for input in one call
+    :param result_types: values of ``resultType`` that declared extensions add
+    """
+
+    def __init__(
+        self,
+        name: str,
+        watchdog: Watchdog,
+        dispatch: Dispatch,
+        control: Workers,
+        steps: Workers,
+        questions: Questions,
+        max_rounds: int,
+        result_types: FrozenSet[str],
+    ) -> None:
+        self._name = name
+        self._watchdog = watchdog
+        self._dispatch = dispatch
+        self._control = control
+        self._steps = steps
+        self._questions = questions
+        self._max_rounds = max_rounds
+        self._result_types = result_types
+        self._visits: Dict[Any, _Visiting] = {}
+        self._visits_lock = Lock()  # guards the table
+
+    # -- blocking ----------------------------------------------------------------------------------------------
+
+    def run(self, link: Link, method: str, params: Mapping[str, Any], wanted: Wanted) -> Dict[str, Any]:
+        """Make a call and wait for its result.
+
+        :raises McpError: whatever ended it
+        """
+        if not self._dispatch.pumps_here():
+            return self._run(link, Call(method, wanted.timeouts), params, wanted)
+        call = PumpedCall(method, wanted.timeouts)
+        with self._dispatch.pumping(call.own_pump):
+            return self._run(link, call, params, wanted)
+
+    def _run(self, link: Link, call: Call, params: Mapping[str, Any], wanted: Wanted) -> Dict[str, Any]:
+        try:
+            self._begin(link, call, params, wanted)
+            call.wait()
+            result = call.result
+            if result is not None and result.get("resultType", "complete") == "complete":
+                return result
+            return self._further(call, params, wanted)
+        except BaseException as error:
+            # Ctrl-C among them: the server is told, and the connection stays as it is
+            self.end(call, RequestCancelled("it was interrupted"), "interrupted")
+            self._drop_progress(call)
+            if isinstance(error, McpError):
+                error.located(self._name, call.method, call.request_id)
+            raise
+        finally:
+            self._disarm(call)
+
+    def _begin(
+        self, link: Link, call: Call, params: Mapping[str, Any], wanted: Wanted, send_by: Optional[Deadline] = None
+    ) -> None:
+        """Send the first request of a call."""
+        if wanted.on_progress is not None:
+            more = call.more()
+            more.on_progress = in_context(wanted.on_progress)
+            if call.pump is None:
+                more.lane = more.lane or self._dispatch.lane()
+        if wanted.timeouts.total is not None:
+            self._arm_total(call, wanted.timeouts.total)
+        self.send(link, call, params, wanted, send_by)
+
+    def _arm_total(self, call: Call, seconds: float) -> None:
+        more = call.more()
+        more.total_at = time.monotonic() + seconds
+        more.total = self._watchdog.later(seconds, lambda: self._overdue(call, seconds))
+
+    def send(
+        self, link: Link, call: Call, params: Mapping[str, Any], wanted: Wanted, send_by: Optional[Deadline] = None
+    ) -> None:
+        """Send one request of a call. From here on its outcome comes through the call."""
+        call.link = link
+        data = link.session.request(
+            call,
+            call.method,
+            params,
+            progress=wanted.on_progress is not None,
+            meta=wanted.meta,
+            log_level=wanted.log_level,
+        )
+        if call.table is None:
+            length = wanted.timeouts.call if wanted.timeouts.idle is None else wanted.timeouts.idle
+            if length is not None:
+                call.deadline = Deadline.at_moment(self._watchdog.arm(call, length))
+        try:
+            if link.transport.exchange_like and call.pump is not None:
+                self._exchange_elsewhere(link, call, data)
+            else:
+                link.transport.send(Frame(data, call.method), call, send_by or call.deadline)
+        except McpError:
+            if link.session.retire(call):
+                raise
+            return  # ended by somebody else meanwhile, and that outcome holds
+        if link.cause is not None and link.session.retire(call):
+            # the link was lost between the look at it and the send: nobody else completes this call
+            call.complete(None, self.loss(link.cause, call))
+
+    def _exchange_elsewhere(self, link: Link, call: Call, data: bytes) -> None:
+        """Have a worker drive the exchange, so that this thread can run callbacks."""
+
+        def drive() -> None:
+            try:
+                link.transport.send(Frame(data, call.method), call, call.deadline)
+            except McpError as error:
+                if link.session.retire(call):
+                    call.complete(None, error)
+
+        if not self._steps.submit(drive):
+            raise Overloaded("no thread can be started for the exchange")
+
+    # -- submitted ---------------------------------------------------------------------------------------------
+
+    def submit(
+        self,
+        link: Link,
+        method: str,
+        params: Mapping[str, Any],
+        wanted: Wanted,
+        convert: Callable[[Dict[str, Any]], Any],
+    ) -> CallFuture:
+        """Make a call without waiting; ``convert`` turns the result object into what the future gives.
+
+        :raises Overloaded: there is no room for the request now
+        :raises TransportError: the link is gone
+        """
+
+        def answered(call: ContinuedCall) -> None:
+            result, failure = call.result, call.failure
+            if result is not None and result.get("resultType", "complete") == "complete":
+                self._settle(future, call, lambda: convert(result))
+            elif failure is not None and not isinstance(failure, UrlElicitationRequired):
+                self._settle(future, call, lambda: _fail(failure))
+            elif not self._steps.submit(further):
+                self._settle(future, call, lambda: _fail(Overloaded("no thread can be started for the call")))
+
+        def further() -> None:
+            self._settle(future, call, lambda: convert(self._further(call, params, wanted)))
+
+        call = ContinuedCall(method, wanted.timeouts, answered)
+        lane = call.more().lane = self._dispatch.lane()
+        future = CallFuture(
+            lambda: self.end(call, RequestCancelled("it was cancelled"), "cancelled"),
+            lambda callback: self._dispatch.callback(callback, lane),
+            lambda error: error.located(self._name, method, call.request_id),
+        )
+        if link.transport.exchange_like:
+            self._submit_exchange(link, call, params, wanted)
+        else:
+            # whoever submits must not wait for room: the frame goes out now or not at all
+            self._begin_submitted(link, call, params, wanted, Deadline(0))
+        return future
+
+    def _begin_submitted(
+        self, link: Link, call: ContinuedCall, params: Mapping[str, Any], wanted: Wanted, send_by: Optional[Deadline]
+    ) -> None:
+        try:
+            self._begin(link, call, params, wanted, send_by)
+        except BaseException as error:
+            self.end(call, RequestCancelled("it was interrupted"), "interrupted")
+            self._disarm(call)
+            if isinstance(error, McpError):
+                error.located(self._name, call.method, call.request_id)
+            raise
+
+    def _submit_exchange(self, link: Link, call: ContinuedCall, params: Mapping[str, Any], wanted: Wanted) -> None:
+        def drive() -> None:
+            try:
+                self._begin_submitted(link, call, params, wanted, None)
+            except McpError as error:
+                call.complete(None, error)
+            except ValueError as error:
+                call.complete(None, InvalidParams(str(error), code=jsonrpc.INVALID_PARAMS))
+
+        if not self._steps.submit(drive):
+            raise Overloaded("no thread can be started for the exchange", server=self._name, method=call.method)
+
+    def _settle(self, future: CallFuture, call: Call, outcome: Callable[[], Any]) -> None:
+        try:
+            result = outcome()
+        except Exception as error:  # whatever it is, the future has to carry it
+            if isinstance(error, McpError):
+                error.located(self._name, call.method, call.request_id)
+            self._drop_progress(call)
+            self._disarm(call)
+            future.settle(None, error)
+        else:
+            self._disarm(call)
+            future.settle(result, None)
+
+    # -- further requests --------------------------------------------------------------------------------------
+
+    def _further(self, call: Call, params: Mapping[str, Any], wanted: Wanted) -> Dict[str, Any]:
+        """Go on with a call whose answer was no complete result; on a thread that may wait."""
+        link = call.link
+        assert link is not None
+        revision = link.session.revision
+        assert revision is not None
+        rounds = Rounds(call.method, params, revision, self._max_rounds, self._result_types)
+        while True:
+            step = rounds.step(call.result, call.failure)
+            if isinstance(step, Done):
+                return step.result
+            if isinstance(step, Failed):
+                raise step.error
+            answers = None
+            if isinstance(step, Visit):
+                self._visit_all(call, step)
+            elif step.questions:
+                # one question after the other: a person is asked one thing at a time
+                answers = {key: self._ask(call, *question) for key, question in step.questions.items()}
+            self._check_ended(call)
+            call.again()
+            self.send(link, call, rounds.next_params(answers), wanted)
+            if call.ended is not None and link.session.retire(call):
+                self._tell(link, call, "cancelled")
+            self._check_ended(call)
+            call.wait()
+
+    @staticmethod
+    def _check_ended(call: Call) -> None:
+        if call.ended is not None:
+            raise call.ended
+
+    def _ask(self, call: Call, method: str, params: Dict[str, Any]) -> Dict[str, Any]:
+        """Have this side answer one question while the clock of the call stands still."""
+        if not self._questions.has(method):
+            raise RpcError.of(jsonrpc.METHOD_NOT_FOUND, "the server asks for %s, which was not offered" % method)
+        more = call.more()
+        outcome: List[Tuple[Optional[Dict[str, Any]], Optional[RpcError]]] = []
+
+        def done(result: Optional[Dict[str, Any]], error: Optional[RpcError]) -> None:
+            outcome.append((result, error))
+            more.poke(call)
+
+        question = Question(method, params, done)
+        self.pause(call)
+        try:
+            with _asking(more):
+                self._check_ended(call)
+                self._questions.ask(question, call.timeouts.ask, call.pump, patient=True)
+                call.wait()
+            self._check_ended(call)
+        except BaseException:
+            question.finish(None, RpcError("the call is over", code=jsonrpc.INTERNAL_ERROR))
+            raise
+        finally:
+            self.resume(call)
+        result, error = outcome[0]
+        if result is None:
+            raise error or RpcError("the question got no answer", code=jsonrpc.INTERNAL_ERROR)
+        return result
+
+    def _visit_all(self, call: Call, step: Visit) -> None:
+        """Have each URL visited, and wait until the server says that it is done with it."""
+        for params in step.elicitations:
+            visit = _Visiting()
+            key = params.get("elicitationId")
+            with self._visits_lock:
+                self._visits[key] = visit
+            try:
+                answer = self._ask(call, "elicitation/create", {**params, "mode": "url"})
+                if answer.get("action") != "accept":
+                    raise call.failure or RequestCancelled("the URL was not visited")
+                self._await_visit(call, visit)
+            finally:
+                with self._visits_lock:
+                    self._visits.pop(key, None)
+
+    def _await_visit(self, call: Call, visit: _Visiting) -> None:
+        # servers may leave the notification out, so after the time for an answer the call is simply tried again
+        more = call.more()
+        timer = self._watchdog.later(call.timeouts.ask, lambda: more.poke(call))
+        self.pause(call)
+        try:
+            with _asking(more):
+                visit.over = lambda: more.poke(call)
+                if visit.completed:
+                    more.poke(call)
+                call.wait()
+        finally:
+            timer.cancel()
+            self.resume(call)
+
+    def visited(self, elicitation_id: Any) -> None:
+        """The server is done with a URL that was visited (``notifications/elicitation/complete``)."""
+        with self._visits_lock:
+            visit = self._visits.get(elicitation_id)
+        if visit is not None:
+            visit.completed = True
+            visit.over()
+
+    # -- ends --------------------------------------------------------------------------------------------------
+
+    def end(self, call: Call, error: McpError, reason: str) -> bool:
+        """End a call before its answer, and tell the server. False: it was over.
+
+        :param error: what the call raises
+        :param reason: what the server is told
+        """
+        if call.ended is None:
+            call.ended = error  # a call between two requests sees it before it sends the next
+        link = call.link
+        if link is not None and link.session.retire(call):
+            self._tell(link, call, reason)
+            call.complete(None, error)
+            return True
+        more = call.extras
+        if more is not None and more.asking:
+            more.poke(call)
+            return True
+        return False
+
+    def expired(self, call: Call) -> None:
+        """The deadline of a call has passed."""
+        timeouts = call.timeouts
+        self._overdue(call, timeouts.call if timeouts.idle is None else timeouts.idle)
+
+    def _overdue(self, call: Call, seconds: Optional[float]) -> None:
+        what = "no answer" if call.timeouts.idle is None else "no sign of life"
+        error = RequestTimeout("%s within %g s" % (what, seconds or 0), after=seconds)
+        self.end(call, error, "timed out")
+
+    def loss(self, cause: McpError, call: Call, next_attempt: Optional[float] = None) -> McpError:
+        """The error of one call whose link is gone."""
+        return loss_for(
+            cause,
+            server=self._name,
+            method=call.method,
+            request_id=call.request_id,
+            next_attempt=next_attempt,
+            maybe_executed=True,
+        )
+
+    def _tell(self, link: Link, call: Call, reason: str) -> None:
+        request_id = call.request_id
+        if link.cause is None and not link.transport.abort(call, reason):
+            data = link.session.cancel(request_id, reason)
+            self._control.submit(lambda: send_quietly(link, data, "notifications/cancelled"))
+
+    def _disarm(self, call: Call) -> None:
+        self._watchdog.disarm(call)
+        if call.extras is not None and call.extras.total is not None:
+            call.extras.total.cancel()
+
+    @staticmethod
+    def _drop_progress(call: Call) -> None:
+        if call.extras is not None:
+            call.extras.on_progress = None
+            if call.extras.lane is not None:
+                call.extras.lane.clear()
+
+    # -- the clock ---------------------------------------------------------------------------------------------
+
+    def pause(self, call: Call) -> None:
+        """Stop the clock of a call: its deadline moves away by all the time that it may still be paused."""
+        at = self._watchdog.moment(call)
+        more = call.more()
+        if at is not None and more.paused_since is None and more.pause_left > 0:
+            more.paused_since = time.monotonic()
+            call.deadline = Deadline.at_moment(at)
+            self._watchdog.move(call, at + more.pause_left)
+
+    def resume(self, call: Call) -> None:
+        """Let the clock of a call go on where it stood."""
+        more = call.more()
+        if more.paused_since is None:
+            return
+        used = min(time.monotonic() - more.paused_since, more.pause_left)
+        more.pause_left -= used
+        more.paused_since = None
+        call.deadline = Deadline.at_moment(call.deadline.at + used)
+        self._watchdog.move(call, call.deadline.at)
+
+
+class _Visiting:
+    """A URL that is being visited.
+
+    :ivar completed: the server has said that it is done
+    :ivar over: called when it says so
+    """
+
+    def __init__(self) -> None:
+        self.completed = False
+        self.over: Callable[[], None] = lambda: None
+
+
+@contextmanager
+def _asking(more: Extras) -> Iterator[None]:
+    """While the call waits for an answer of this side, and only then, it can be poked."""
+    more.asking.append(None)
+    try:
+        yield
+    finally:
+        more.asking.clear()
+
+
+def _fail(error: McpError) -> Any:
+    raise error
+
+
+def send_quietly(link: Link, data: bytes, method: Optional[str]) -> None:
+    """Send what nobody waits for; that the link is gone is told to those who do."""
+    try:
+        link.send(data, method, None, Deadline(TELL_SECONDS))
+    except McpError as error:
+        logger.debug("mcpsync: %s was not sent: %s", method or "an answer", error)

@@ -1,0 +1,597 @@
+"""A connection: what stays while links come and go.
+
+States::
+
+    new ──open──▶ connecting ──▶ ready ──lost──▶ waiting ──▶ connecting ...
+                      │             │               │ five failures
+                      ▼             ▼ idle, old     ▼
+                     new          dormant          down          closed, from anywhere
+
+``waiting`` means that the next attempt is scheduled; calls fail at once and name it. From ``new``, ``dormant`` and
+``down`` the next call opens a link itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import time
+import warnings
+from threading import Condition, Lock
+from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional
+
+from mcpsync.connection import lifetime
+from mcpsync.connection.backoff import Backoff
+from mcpsync.connection.call import Call
+from mcpsync.connection.calls import Calls, Wanted
+from mcpsync.connection.dispatch import DEFAULT_WAITING, Callbacks, Dispatch
+from mcpsync.connection.future import CallFuture
+from mcpsync.connection.inbound import Inbound
+from mcpsync.connection.link import Link, Owner
+from mcpsync.connection.opening import (
+    Opened,
+    connect_error,
+    forget_verdict,
+    open_link,
+    recall_verdict,
+    remember_verdict,
+)
+from mcpsync.connection.questions import Handler, Questions
+from mcpsync.connection.subscriptions import Subscriptions
+from mcpsync.connection.threads import Workers, forbid_blocking
+from mcpsync.connection.upkeep import Upkeep
+from mcpsync.connection.watchdog import Timer, Watchdog
+from mcpsync.core.era import Revision
+from mcpsync.core.negotiation import Negotiation
+from mcpsync.core.session import Event, Session
+from mcpsync.deadline import Deadline, Timeouts
+from mcpsync.errors import (
+    AuthError,
+    ClientClosed,
+    ConnectionLost,
+    ConnectTimeout,
+    McpError,
+    VersionMismatch,
+)
+from mcpsync.transport.base import TransportFactory
+
+__all__ = ["Connection", "Limits", "Settings"]
+
+logger = logging.getLogger("mcpsync")
+
+
+class Limits(NamedTuple):
+    """Bounds of one connection.
+
+    :ivar handlers: request handlers that run at a time; more are refused
+    :ivar callbacks: threads for other callbacks
+    :ivar waiting: callbacks of one call that may wait; past it the latest replaces the one before
+    :ivar submitted: threads for submitted calls that need more than one request
+    :ivar rounds: requests for input in one call
+    """
+
+    handlers: int = 32
+    callbacks: int = 4
+    waiting: int = DEFAULT_WAITING
+    submitted: int = 32
+    rounds: int = 10
+
+
+class Settings(NamedTuple):
+    """What a connection is made with.
+
+    :ivar name: of the server, for errors, logs and threads
+    :ivar factory: builds a fresh transport
+    :ivar protocol: ``auto``, ``legacy``, ``modern`` or a revision
+    :ivar timeouts: how long things may take
+    :ivar client_info: ``clientInfo`` as it travels
+    :ivar capabilities: the client's capabilities as they travel
+    :ivar handlers: for requests of the server
+    :ivar callbacks: where user code runs
+    :ivar log_level: from which the server shall log
+    :ivar verdict_key: names the server in the memory of eras; None: nothing is remembered
+    :ivar lists: the list changes that are wanted, as keys of the ``subscriptions/listen`` filter
+    :ivar result_types: values of ``resultType`` that declared extensions add
+    :ivar notified: told of each notification on the reader's thread; must be quick
+    :ivar gap: told that notifications may have been missed; on the control worker
+    :ivar on_state: the user's callback for state changes
+    """
+
+    name: str
+    factory: TransportFactory
+    protocol: str
+    timeouts: Timeouts
+    client_info: Mapping[str, Any]
+    capabilities: Mapping[str, Any]
+    handlers: Mapping[str, Handler]
+    callbacks: Callbacks
+    notified: Callable[[str, Dict[str, Any]], None]
+    gap: Callable[[FrozenSet[str]], None]
+    log_level: Optional[str] = None
+    verdict_key: Any = None
+    lists: FrozenSet[str] = frozenset()
+    result_types: FrozenSet[str] = frozenset()
+    on_state: Optional[Callable[[str], Any]] = None
+    limits: Limits = Limits()
+    backoff: Backoff = Backoff()
+
+
+class Connection(Owner):
+    """The connection to one server. Any thread may use it.
+
+    :ivar state: as in the module's picture
+    :ivar server: what the server said of itself; empty before the first link
+    :ivar log_level: the level asked for
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.name = settings.name
+        self.timeouts = settings.timeouts
+        self.server: Dict[str, Any] = {}
+        self.log_level = settings.log_level
+        self.listeners: Any = None
+        self._ids = itertools.count(1)
+        self._link: Optional[Link] = None
+        self.state = "new"
+        self._closed = False
+        self._build()
+
+    def _build(self) -> None:
+        """Everything that has a lock or a thread in it: made at first, and made anew in a forked child."""
+        settings, limits = self._settings, self._settings.limits
+        prefix = "mcpsync-%s" % self.name
+        self._pid = os.getpid()
+        # guards the fields below and state, _link, _closed; waited on by those who need the outcome of an attempt
+        self._changed = Condition(Lock())
+        self._opening_link: Optional[Link] = None
+        self._failures = 0
+        self._retry: Optional[Timer] = None
+        self._upkeep: Optional[Upkeep] = None
+        self._closing = False
+        self._last_error: Optional[McpError] = None
+        self.dispatch = Dispatch(settings.callbacks, prefix, limits.handlers, limits.callbacks, limits.waiting)
+        self.watchdog = Watchdog(prefix + "-watchdog", self._expired)
+        self._control = Workers(prefix + "-control", 1, inner=True)
+        self._steps = Workers(prefix + "-call", limits.submitted)
+        questions = Questions(settings.handlers, self.dispatch, self.watchdog)
+        self._calls = Calls(
+            self.name,
+            self.watchdog,
+            self.dispatch,
+            self._control,
+            self._steps,
+            questions,
+            limits.rounds,
+            settings.result_types,
+        )
+        self.subscriptions = Subscriptions(self.name, self._calls, self.watchdog, self._control, settings.gap)
+        self._inbound = Inbound(
+            self._calls,
+            questions,
+            self.dispatch,
+            self.watchdog,
+            self._control,
+            self._notified,
+            settings.timeouts.ask,
+        )
+
+    def _expired(self, call: Call) -> None:
+        self._calls.expired(call)
+
+    # -- calls -------------------------------------------------------------------------------------------------
+
+    def request(self, method: str, params: Mapping[str, Any], wanted: Optional[Wanted] = None) -> Dict[str, Any]:
+        """Make a call and wait for its result object.
+
+        :raises McpError: whatever ended it
+        :raises ValueError: the parameters have no JSON form
+        """
+        forbid_blocking()
+        if wanted is None:
+            wanted = Wanted(self.timeouts)
+        link = self._link
+        if link is None:
+            link = self._ready(method, wanted.timeouts)
+        return self._calls.run(link, method, params, wanted)
+
+    def submit(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        convert: Callable[[Dict[str, Any]], Any],
+        wanted: Optional[Wanted] = None,
+    ) -> CallFuture:
+        """Make a call without waiting for it.
+
+        :param convert: turns the result object into what the future gives; must be quick
+        """
+        forbid_blocking()
+        if wanted is None:
+            wanted = Wanted(self.timeouts)
+        link = self._link
+        if link is None:
+            link = self._ready(method, wanted.timeouts)
+        return self._calls.submit(link, method, params, wanted, convert)
+
+    def notify(self, method: str, params: Optional[Mapping[str, Any]] = None) -> None:
+        """Send a notification.
+
+        :raises TransportError: the link is gone
+        """
+        forbid_blocking()
+        link = self._link or self._ready(method, self.timeouts)
+        link.send(link.session.notification(method, params), method, None, Deadline(self.timeouts.call))
+
+    def ready_link(self, method: str) -> Link:
+        """The link, opened if need be."""
+        return self._link or self._ready(method, self.timeouts)
+
+    @property
+    def link(self) -> Optional[Link]:
+        """The link that stands, if one does."""
+        return self._link
+
+    @property
+    def revision(self) -> Optional[Revision]:
+        """What is spoken, once that is known."""
+        link = self._link
+        return None if link is None else link.session.revision
+
+    def set_log_level(self, level: str) -> None:
+        """Remember the level, and let it go with each request where the revision has it so."""
+        self.log_level = level
+        link = self._link
+        if link is not None:
+            link.session.adopt(link.session.revision, level)
+
+    # -- opening -----------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Connect, once, unless connected.
+
+        :raises ConnectFailed, ProcessExited, VersionMismatch, RpcError: why it failed
+        """
+        forbid_blocking()
+        lifetime.require_threads()
+        if self._link is None:
+            self._ready(None, Timeouts(call=None, connect=self.timeouts.connect))
+
+    def _ready(self, method: Optional[str], timeouts: Timeouts) -> Link:
+        """The link: open one, or wait for whoever does, or say why there is none."""
+        deadline = Deadline(timeouts.connect).sooner(timeouts.call)
+        with self._changed:
+            while True:
+                if self._closed:
+                    raise ClientClosed("the client is closed", server=self.name, method=method)
+                if self._link is not None:
+                    return self._link
+                if self.state == "waiting":
+                    raise self._unavailable(method)
+                if self.state != "connecting":
+                    break
+                if not self._changed.wait(deadline.remaining()):
+                    raise ConnectTimeout("the connection was not made in time", server=self.name, method=method)
+            previous = self.state
+            self.state = "connecting"
+        self._tell_state("connecting")
+        return self._open_here(previous, deadline)
+
+    def _unavailable(self, method: Optional[str]) -> ConnectionLost:
+        # the condition is held
+        cause = self._last_error.message if self._last_error is not None else "the connection was lost"
+        return ConnectionLost(
+            "not connected: %s" % cause, server=self.name, method=method, next_attempt=self._next_attempt()
+        )
+
+    def _next_attempt(self) -> Optional[float]:
+        return None if self._retry is None else max(0.0, self._retry.at - time.monotonic())
+
+    def _open_here(self, previous: str, deadline: Deadline) -> Link:
+        """Make one attempt on this thread; ``connecting`` is this thread's by now."""
+        try:
+            opened = self._attempt(deadline)
+        except BaseException as error:
+            self._attempt_failed(previous, error)
+            if isinstance(error, McpError):
+                raise connect_error(error, self.name) from None
+            raise
+        return self._adopt(opened)
+
+    def _attempt(self, deadline: Deadline) -> Opened:
+        settings = self._settings
+        self.watchdog.start()
+        negotiation = Negotiation(
+            settings.protocol,
+            settings.client_info,
+            settings.capabilities,
+            None if settings.verdict_key is None else recall_verdict(settings.verdict_key),
+        )
+        try:
+            opened = open_link(self._start_link, negotiation, deadline)
+        except McpError:
+            forget_verdict(settings.verdict_key)
+            raise
+        if settings.verdict_key is not None and opened.agreed.certain:
+            remember_verdict(settings.verdict_key, "legacy" if opened.agreed.handshake else "modern")
+        return opened
+
+    def _start_link(self, deadline: Deadline) -> Link:
+        session: Session[Call] = Session(self._ids, self._settings.client_info, self._settings.capabilities)
+        session.log_level = self.log_level
+        link = Link(self, self.name, self._settings.factory(), session)
+        with self._changed:
+            if self._closed:
+                raise ClientClosed("the client was closed while it connected", server=self.name)
+            self._opening_link = link
+        lifetime.register(self)
+        link.open(deadline)
+        return link
+
+    def _adopt(self, opened: Opened) -> Link:
+        """An attempt succeeded: the link is there for everyone."""
+        link, agreed = opened
+        with self._changed:
+            self._opening_link = None
+            lost = link.cause
+            if not self._closed and lost is None:
+                self.server = agreed.server
+                self._failures = 0
+                self._last_error = None
+                self._link = link
+                self.state = "ready"
+                self._upkeep = Upkeep(
+                    link,
+                    self.timeouts,
+                    self.watchdog,
+                    self._control,
+                    self._ping(link),
+                    lambda why: self._release(link, why),
+                )
+            closed = self._closed
+            self._changed.notify_all()
+        if closed:
+            link.close(Deadline(self.timeouts.close))
+            raise ClientClosed("the client was closed while it connected", server=self.name)
+        if lost is not None:
+            link.close(Deadline(self.timeouts.close))
+            self._attempt_failed("new", lost)
+            raise connect_error(lost, self.name)
+        self._restore(link)
+        if self._upkeep is not None:
+            self._upkeep.start()
+        self._tell_state("ready")
+        return link
+
+    def _restore(self, link: Link) -> None:
+        """What the last session had, the new one gets."""
+        deadline = Deadline(self.timeouts.connect)
+        revision = link.session.revision
+        logs = isinstance(self.server.get("capabilities"), dict) and "logging" in self.server["capabilities"]
+        if self.log_level is not None and logs and revision is not None and not revision.log_per_request:
+            try:
+                wanted = Wanted(Timeouts(call=max(0.001, deadline.remaining() or 1.0)))
+                self._calls.run(link, "logging/setLevel", {"level": self.log_level}, wanted)
+            except McpError as error:
+                logger.warning("mcpsync: server %r: the log level was not set: %s", self.name, error)
+        self.subscriptions.want_lists(self._offered_lists())
+        self.subscriptions.restore(link, deadline)
+
+    def _offered_lists(self) -> FrozenSet[str]:
+        """The list changes that are wanted and that the server announces."""
+        capabilities = self.server.get("capabilities")
+        offered = capabilities if isinstance(capabilities, dict) else {}
+        return frozenset(
+            key
+            for key in self._settings.lists
+            if isinstance(offered.get(key[: -len("ListChanged")]), dict)
+            and offered[key[: -len("ListChanged")]].get("listChanged")
+        )
+
+    def _attempt_failed(self, previous: str, error: BaseException) -> None:
+        with self._changed:
+            self._opening_link = None
+            if isinstance(error, McpError):
+                self._last_error = error
+            if self._closed:
+                pass
+            elif previous == "new" or not _worth_retrying(error):
+                self.state = "new" if previous == "new" else "down"
+            else:
+                self._schedule()
+            state = self.state
+            self._changed.notify_all()
+        self._tell_state(state)
+
+    def _schedule(self) -> None:
+        # the condition is held
+        delay = self._settings.backoff.delay(self._failures)
+        self._failures += 1
+        if delay is None:
+            self.state = "down"
+            self._failures = 0
+            self._retry = None
+            return
+        self.state = "waiting"
+        self._retry = self.watchdog.later(delay, self._retry_soon)
+
+    def _retry_soon(self) -> None:
+        self._control.submit(self._reconnect_in_background)
+
+    def _reconnect_in_background(self) -> None:
+        with self._changed:
+            if self._closed or self.state != "waiting":
+                return
+            self.state = "connecting"
+            self._retry = None
+        self._tell_state("connecting")
+        try:
+            self._open_here("waiting", Deadline(self.timeouts.connect))
+        except McpError as error:
+            logger.info("mcpsync: server %r: attempt to connect failed: %s", self.name, error)
+            return
+        self._settings.gap(self._settings.lists)
+
+    def reconnect(self) -> None:
+        """Replace the connection now: close what there is, and open a link on this thread.
+
+        :raises McpError: why it failed; a series of attempts goes on in the background
+        """
+        forbid_blocking()
+        self._release(self._link, "reconnect")
+        with self._changed:
+            if self._closed:
+                raise ClientClosed("the client is closed", server=self.name)
+            if self.state == "waiting":
+                if self._retry is not None:
+                    self._retry.cancel()
+                    self._retry = None
+                self._failures = 0
+                self.state = "dormant"
+        self._ready(None, Timeouts(call=None, connect=self.timeouts.connect))
+
+    # -- losing ------------------------------------------------------------------------------------------------
+
+    def on_event(self, link: Link, event: Event) -> None:
+        self._inbound.on_event(link, event)
+
+    def _notified(self, method: str, params: Dict[str, Any]) -> None:
+        if method == "notifications/subscriptions/acknowledged":
+            self.subscriptions.acknowledged(params)
+        self._settings.notified(method, params)
+
+    def on_lost(self, link: Link, cause: McpError) -> None:
+        with self._changed:
+            current = self._link is link
+            if current:
+                self._link = None
+                self._last_error = cause
+                if self._upkeep is not None:
+                    self._upkeep.stop()
+                if not self._closed:
+                    self._schedule()
+            next_attempt = self._next_attempt()
+            closed = self._closed
+            state = self.state
+            self._changed.notify_all()
+        if closed:
+            link.fail_all(lambda call: ClientClosed("the client was closed", server=self.name, method=call.method))
+        else:
+            link.fail_all(lambda call: self._calls.loss(cause, call, next_attempt))
+        self._inbound.lost(link)
+        if current and not closed:
+            logger.info("mcpsync: server %r: connection lost: %s", self.name, cause.message)
+            self._control.submit(lambda: link.close(Deadline(self.timeouts.close)))
+            self._tell_state(state)
+
+    def _release(self, link: Optional[Link], why: str) -> None:
+        """Close a link that nobody needs at the moment; the next call opens another."""
+        with self._changed:
+            if link is None or self._link is not link or self._closed:
+                return
+            self._link = None
+            self.state = "dormant"
+            if self._upkeep is not None:
+                self._upkeep.stop()
+        logger.debug("mcpsync: server %r: connection closed: %s", self.name, why)
+        if not self._control.submit(lambda: link.close(Deadline(self.timeouts.close))):
+            link.close(Deadline(self.timeouts.close))
+        self._tell_state("dormant")
+
+    def _ping(self, link: Link) -> Callable[[float], None]:
+        revision = link.session.revision
+        method = "ping" if revision is None or revision.ping else "server/discover"
+
+        def ping(seconds: float) -> None:
+            self._calls.run(link, method, {}, Wanted(Timeouts(call=seconds)))
+
+        return ping
+
+    def _tell_state(self, state: str) -> None:
+        on_state = self._settings.on_state
+        if on_state is not None:
+            self.dispatch.callback(lambda: on_state(state))
+
+    # -- closing -----------------------------------------------------------------------------------------------
+
+    def close(self, seconds: Optional[float] = None) -> None:
+        """Fail what is in flight, end the server, free everything. A second call waits for the first.
+
+        :param seconds: for all of it; ``Timeouts.close`` if not given
+        """
+        if self._pid != os.getpid():  # pragma: no cover - after_fork has run where fork exists
+            return
+        deadline = Deadline(self.timeouts.close if seconds is None else seconds)
+        with self._changed:
+            if self._closed:
+                while self._closing and self._changed.wait(deadline.remaining()):
+                    pass
+                return
+            self._closed = self._closing = True
+            self.state = "closed"
+            links = [link for link in (self._link, self._opening_link) if link is not None]
+            self._link = None
+            if self._retry is not None:
+                self._retry.cancel()
+            if self._upkeep is not None:
+                self._upkeep.stop()
+            self._changed.notify_all()
+        try:
+            self._end(links, deadline)
+        finally:
+            lifetime.unregister(self)
+            with self._changed:
+                self._closing = False
+                self._changed.notify_all()
+
+    def _end(self, links: list[Link], deadline: Deadline) -> None:
+        for link in links:
+            link.lost(ClientClosed("the client was closed", server=self.name))
+        for link in links:
+            link.close(deadline)
+        self._tell_state("closed")
+        self._control.stop()
+        self._steps.stop()
+        self.dispatch.stop()
+        self.watchdog.stop()
+        self.watchdog.join(deadline.remaining())
+        self._control.drain(deadline.remaining())
+
+    def abandon(self) -> None:
+        """Close in the background: nobody holds the client any more. Safe in a finalizer."""
+
+        def forgotten() -> None:
+            self._control.submit(self.close)
+            warnings.warn("a client for server %r was never closed" % self.name, ResourceWarning, stacklevel=1)
+
+        self.watchdog.post(forgotten)
+
+    def background(self, task: Callable[[], None]) -> bool:
+        """Run something that may make calls, on a thread of the library. False: no thread for it."""
+        return self._steps.submit(task)
+
+    def at_exit(self, seconds: float) -> None:
+        """End the server, and leave calls in flight alone: their threads end with the process."""
+        with self._changed:
+            self._closed = True
+            self.state = "closed"
+            links = [link for link in (self._link, self._opening_link) if link is not None]
+            self._link = None
+        for link in links:
+            link.cause = link.cause or ClientClosed("the interpreter is shutting down", server=self.name)
+            link.transport.close(Deadline(seconds))
+
+    def after_fork(self) -> None:
+        """In a forked child: everything here belongs to the parent; the first use opens a link of its own."""
+        links = [link for link in (self._link, self._opening_link) if link is not None]
+        self._link = None
+        for link in links:
+            link.transport.after_fork()
+        self._build()
+        if not self._closed:
+            self.state = "dormant"
+
+
+def _worth_retrying(error: BaseException) -> bool:
+    return isinstance(error, McpError) and not isinstance(error, (VersionMismatch, AuthError, ClientClosed))

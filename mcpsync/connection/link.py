@@ -1,0 +1,140 @@
+"""A link: one transport, one session, one reader thread. A connection has one after the other.
+
+The link is the transport's sink: it turns bytes into events, completes calls, and hands everything else to the
+connection that owns it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Optional, Set
+
+from mcpsync.connection.call import Call
+from mcpsync.connection.threads import start_inner
+from mcpsync.core.session import Answered, Event, Oddity, Session
+from mcpsync.deadline import Deadline
+from mcpsync.errors import ConnectFailed, ConnectionLost, McpError, ProcessExited
+from mcpsync.transport.base import Frame, Request
+
+if TYPE_CHECKING:
+    from mcpsync.transport.base import StreamId, Transport
+
+__all__ = ["Link", "Owner"]
+
+logger = logging.getLogger("mcpsync")
+
+_QUIET = frozenset(("late answer", "progress", "cancelled"))  # expected after a cancel: not worth a warning
+
+
+class Owner:
+    """What a link needs of its connection."""
+
+    def on_event(self, link: Link, event: Event) -> None:
+        """Anything but an answer; on the reader's thread, quick."""
+        raise NotImplementedError
+
+    def on_lost(self, link: Link, cause: McpError) -> None:
+        """The link is gone; on the thread that noticed, quick."""
+        raise NotImplementedError
+
+
+class Link:
+    """One transport with the session that runs over it.
+
+    :ivar transport: the channel
+    :ivar session: what has been agreed, and the calls in flight
+    :ivar cause: why the link is gone; None while it stands
+    :ivar heard: something came in since whoever looks last cleared it
+    """
+
+    def __init__(self, owner: Owner, name: str, transport: Transport, session: Session[Call]) -> None:
+        self.transport = transport
+        self.session = session
+        self.cause: Optional[McpError] = None
+        self.heard = False
+        self._owner = owner
+        self._name = name
+        self._lock = threading.Lock()  # guards cause against two reports at once
+        self._warned: Set[str] = set()
+        self._thread: Optional[threading.Thread] = None
+
+    def open(self, deadline: Deadline) -> None:
+        """Open the transport and start reading.
+
+        :raises ConnectFailed: it cannot be opened; nothing is left behind
+        """
+        self.transport.open(deadline)
+        try:
+            self._thread = start_inner("mcpsync-%s-reader" % self._name, self._read)
+        except RuntimeError as error:
+            self.transport.close(Deadline(1))
+            raise ConnectFailed("no reader thread can be started: %s" % error) from None
+
+    def close(self, deadline: Deadline) -> None:
+        """Close the transport and wait for the reader, as long as the deadline allows."""
+        self.transport.close(deadline)
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(deadline.remaining())
+
+    def _read(self) -> None:
+        try:
+            self.transport.run(self)
+        except McpError as error:
+            self.lost(error)
+        except Exception as error:
+            # a bug in a transport, ours or the user's, must end in errors of the calls and not in their silence
+            logger.exception("mcpsync: server %r: the transport failed", self._name)
+            self.lost(ConnectionLost("the transport failed: %s: %s" % (type(error).__name__, error)))
+        else:
+            self.lost(ConnectionLost("the connection ended"))
+
+    # -- the transport's sink ----------------------------------------------------------------------------------
+
+    def frame(self, data: bytes, stream: StreamId) -> None:
+        """One message came in."""
+        self.heard = True
+        for event in self.session.receive(data):
+            if type(event) is Answered:
+                event.call.complete(event.result, event.failure)
+            elif type(event) is Oddity:
+                self.warn(event.kind, event.detail)
+            else:
+                self._owner.on_event(self, event)
+
+    def alive(self, stream: StreamId) -> None:
+        """The peer lives."""
+        self.heard = True
+
+    def lost(self, cause: McpError) -> None:
+        """The channel is gone: every call in flight fails now."""
+        with self._lock:
+            if self.cause is not None:
+                return
+            self.cause = cause
+        self._owner.on_lost(self, cause)
+
+    def warn(self, kind: str, detail: str) -> None:
+        """The peer did something odd: a warning for the first of each kind, the rest for the debug log."""
+        quiet = kind in _QUIET or kind in self._warned
+        self._warned.add(kind)
+        logger.log(logging.DEBUG if quiet else logging.WARNING, "mcpsync: server %r: %s: %s", self._name, kind, detail)
+
+    # -- what goes out -----------------------------------------------------------------------------------------
+
+    def send(self, data: bytes, method: Optional[str], request: Optional[Request], deadline: Deadline) -> None:
+        """Send one message."""
+        self.transport.send(Frame(data, method), request, deadline)
+
+    def fail_all(self, make: Callable[[Call], McpError]) -> None:
+        """Complete every call in flight with an error of its own."""
+        for call in self.session.retire_all():
+            call.complete(None, make(call))
+
+
+def loss_for(cause: McpError, **named: Any) -> ConnectionLost:
+    """The error of one call for the loss of its link."""
+    if isinstance(cause, ProcessExited):
+        return ProcessExited(cause.message, exit_code=cause.exit_code, stderr_tail=cause.stderr_tail, **named)
+    return ConnectionLost(cause.message, **named)

@@ -1,0 +1,182 @@
+"""Opening a link: start the transport, find out what the server speaks, agree on it.
+
+:mod:`mcpsync.core.negotiation` decides; this module sends, waits and starts again what died of the probe.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from queue import Empty, SimpleQueue
+from threading import Lock
+from typing import Any, Callable, Dict, Hashable, NamedTuple, Optional, Tuple
+
+from mcpsync.connection.link import Link
+from mcpsync.core.negotiation import Agreed, Fail, Negotiation, Restart, Send, Step
+from mcpsync.deadline import Deadline
+from mcpsync.errors import (
+    ConnectFailed,
+    ConnectTimeout,
+    McpError,
+    ProcessExited,
+    RequestTimeout,
+    TransportError,
+)
+
+__all__ = ["Opened", "forget_verdict", "open_link", "recall_verdict", "remember_verdict"]
+
+logger = logging.getLogger("mcpsync")
+
+_MOST_VERDICTS = 256
+_verdicts: OrderedDict[Hashable, str] = OrderedDict()
+_verdicts_lock = Lock()  # guards the table
+
+
+class Opened(NamedTuple):
+    """An open link and what was agreed on it."""
+
+    link: Link
+    agreed: Agreed
+
+
+def recall_verdict(key: Hashable) -> Optional[str]:
+    """The era, ``legacy`` or ``modern``, that a server was found to be of, in this process."""
+    with _verdicts_lock:
+        return _verdicts.get(key)
+
+
+def remember_verdict(key: Hashable, era: str) -> None:
+    """Keep what was found for the next connection to the same server."""
+    with _verdicts_lock:
+        _verdicts[key] = era
+        _verdicts.move_to_end(key)
+        while len(_verdicts) > _MOST_VERDICTS:
+            _verdicts.popitem(last=False)
+
+
+def forget_verdict(key: Hashable) -> None:
+    """What was found holds no more."""
+    with _verdicts_lock:
+        _verdicts.pop(key, None)
+
+
+def after_fork() -> None:
+    """In a forked child: the lock may have been held by a thread that is no more."""
+    global _verdicts_lock
+    _verdicts_lock = Lock()
+
+
+class _Probe:
+    """A request of the negotiation: whoever completes it puts it into the queue."""
+
+    answered = False
+    table: Optional[Dict[Any, float]] = None
+
+    def __init__(self, method: str, answers: SimpleQueue[_Probe]) -> None:
+        self.method = method
+        self.request_id = 0
+        self.result: Optional[Dict[str, Any]] = None
+        self.failure: Optional[McpError] = None
+        self._answers = answers
+
+    def complete(self, result: Optional[Dict[str, Any]], failure: Optional[McpError]) -> None:
+        self.result, self.failure = result, failure
+        self.answered = True
+        self._answers.put(self)
+
+
+def open_link(start: Callable[[Deadline], Link], negotiation: Negotiation, deadline: Deadline) -> Opened:
+    """Open a link and negotiate on it. What fails is closed again.
+
+    :param start: builds and opens a fresh link
+    :raises ConnectFailed: it cannot be opened
+    :raises ConnectTimeout: not in time
+    :raises ProcessExited: the server died
+    :raises VersionMismatch: no revision in common
+    :raises RpcError: the server refused
+    """
+    link = start(deadline)
+    opening = _Opening(link, start, negotiation, deadline)
+    try:
+        agreed = opening.run()
+    except BaseException:
+        opening.link.close(Deadline(min(5.0, max(1.0, deadline.remaining() or 1.0))))
+        raise
+    return Opened(opening.link, agreed)
+
+
+class _Opening:
+    def __init__(
+        self, link: Link, start: Callable[[Deadline], Link], negotiation: Negotiation, deadline: Deadline
+    ) -> None:
+        self.link = link
+        self._start = start
+        self._negotiation = negotiation
+        self._deadline = deadline
+        self._answers: SimpleQueue[_Probe] = SimpleQueue()
+        self._asked: Tuple[str, ...] = ()
+
+    def run(self) -> Agreed:
+        step: Optional[Step] = self._negotiation.start()
+        silence: Optional[Deadline] = None
+        while True:
+            if isinstance(step, Agreed):
+                self._agree(step)
+                return step
+            if isinstance(step, Fail):
+                raise step.error
+            if isinstance(step, Restart):
+                self._restart()
+                step = step.then
+            if isinstance(step, Send):
+                silence = None if step.silence is None else Deadline(step.silence)
+                try:
+                    self._send(step)
+                except TransportError as cause:
+                    step = self._negotiation.died(self.link.cause or cause)
+                    continue
+            step, silence = self._wait(silence)
+
+    def _send(self, step: Send) -> None:
+        session = self.link.session
+        session.adopt(step.revision)
+        probe = _Probe(step.method, self._answers)
+        data = session.request(probe, step.method, step.params)  # type: ignore[arg-type]  # completes as a call does
+        self._asked += (step.method,)
+        self.link.send(data, step.method, probe, self._deadline)
+        if self.link.cause is not None and session.retire(probe):  # type: ignore[arg-type]
+            raise self.link.cause
+
+    def _wait(self, silence: Optional[Deadline]) -> Tuple[Optional[Step], Optional[Deadline]]:
+        until = self._deadline if silence is None or silence.at > self._deadline.at else silence
+        try:
+            probe = self._answers.get(timeout=until.remaining())
+        except Empty:
+            if until is silence:
+                return self._negotiation.silent(), None
+            raise ConnectTimeout("the server did not answer %s in time" % " or ".join(self._asked)) from None
+        if isinstance(probe.failure, TransportError):
+            return self._negotiation.died(probe.failure), silence
+        return self._negotiation.answered(probe.method, probe.result, probe.failure), silence
+
+    def _restart(self) -> None:
+        logger.debug("mcpsync: the server ended when it was probed; it is started again")
+        self.link.close(self._deadline.sooner(5))
+        self._answers = SimpleQueue()
+        self.link = self._start(self._deadline)
+
+    def _agree(self, agreed: Agreed) -> None:
+        session = self.link.session
+        session.adopt(agreed.revision, session.log_level)
+        if agreed.handshake:
+            data = session.notification("notifications/initialized")
+            self.link.send(data, "notifications/initialized", None, self._deadline)
+
+
+def connect_error(error: McpError, server: str) -> McpError:
+    """The error for a connection that could not be made: what is no connect error by itself becomes one."""
+    if isinstance(error, RequestTimeout):
+        return ConnectTimeout(error.message, server=server)
+    if isinstance(error, TransportError) and not isinstance(error, (ConnectFailed, ProcessExited)):
+        return ConnectFailed(error.message, server=server)
+    return error.located(server)

@@ -1,0 +1,151 @@
+"""Threads: which of them are the library's own, and pools that grow on demand and vanish when idle."""
+
+from __future__ import annotations
+
+import _thread
+import logging
+import threading
+from collections import deque
+from typing import Callable, Deque, Optional, Set
+
+__all__ = ["Workers", "forbid_blocking", "is_inner", "start_inner"]
+
+logger = logging.getLogger("mcpsync")
+
+_inner: Set[int] = set()  # idents of threads that no blocking call may be made on; each adds and removes its own
+get_ident = _thread.get_ident
+
+
+def is_inner() -> bool:
+    """Whether this thread is a reader, a watchdog or a control worker, which must never wait for a call."""
+    return get_ident() in _inner
+
+
+def forbid_blocking() -> None:
+    """
+    :raises RuntimeError: this thread serves a connection; a blocking call on it would wait for itself
+    """
+    if get_ident() in _inner:
+        raise RuntimeError(
+            "a blocking MCP call was made on thread %r, which serves a connection and must never wait "
+            "(a __del__ that the garbage collector ran there?)" % threading.current_thread().name
+        )
+
+
+def start_inner(name: str, body: Callable[[], None]) -> threading.Thread:
+    """Start a daemon thread that no blocking call may be made on.
+
+    :raises RuntimeError: no thread can be started (the interpreter is shutting down)
+    """
+
+    def run() -> None:
+        _inner.add(get_ident())
+        try:
+            body()
+        finally:
+            _inner.discard(get_ident())
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+class Workers:
+    """Daemon threads that run callables: started on demand up to a limit, ended when idle.
+
+    The standard library's ``ThreadPoolExecutor`` would do, but refuses work at interpreter exit, when open
+    connections still have to be told goodbye.
+
+    :param name: of the threads
+    :param limit: the most threads at a time
+    :param inner: the threads may not make blocking calls
+    :param idle: seconds after which a thread without work ends
+    """
+
+    def __init__(self, name: str, limit: int, inner: bool = False, idle: float = 5.0) -> None:
+        self._name = name
+        self._limit = limit
+        self._inner = inner
+        self._idle_seconds = idle
+        # guards the fields below; waited on by idle threads
+        self._changed = threading.Condition(threading.Lock())
+        self._tasks: Deque[Callable[[], None]] = deque()
+        self._threads = 0
+        self._idle = 0
+        self._stopped = False
+
+    def submit(self, task: Callable[[], None]) -> bool:
+        """Run it as soon as a thread is free. False: it never will be (stopped, or no thread can start)."""
+        with self._changed:
+            return self._accept(task)
+
+    def try_submit(self, task: Callable[[], None]) -> bool:
+        """Run it now. False: all threads are busy."""
+        with self._changed:
+            if self._idle <= len(self._tasks) and self._threads >= self._limit:
+                return False
+            return self._accept(task)
+
+    def _accept(self, task: Callable[[], None]) -> bool:
+        # the condition is held
+        if self._stopped:
+            return False
+        self._tasks.append(task)
+        if self._idle >= len(self._tasks):
+            self._changed.notify()
+        elif self._threads < self._limit and not self._start() and self._threads == 0:
+            self._tasks.remove(task)
+            return False
+        return True
+
+    def _start(self) -> bool:
+        # the condition is held
+        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._threads += 1
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is shutting down, or the system has no thread left
+            self._threads -= 1
+            return False
+        return True
+
+    def stop(self) -> None:
+        """Accept nothing more; threads end after what was accepted."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def drain(self, seconds: Optional[float]) -> bool:
+        """Wait until all threads have ended after :meth:`stop`; False if they have not in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._threads == 0, seconds)
+
+    def _next(self) -> Optional[Callable[[], None]]:
+        with self._changed:
+            self._idle += 1
+            try:
+                if not self._tasks and not self._stopped:
+                    self._changed.wait_for(lambda: self._tasks or self._stopped, self._idle_seconds)
+                if self._tasks:
+                    return self._tasks.popleft()
+            finally:
+                self._idle -= 1
+            self._threads -= 1
+            if self._threads == 0:
+                self._changed.notify_all()
+            return None
+
+    def _run(self) -> None:
+        if self._inner:
+            _inner.add(get_ident())
+        try:
+            task = self._next()
+            while task is not None:
+                try:
+                    task()
+                except Exception:  # whatever a callback raises ends neither the thread nor the next task
+                    logger.exception("%s: a callback failed", self._name)
+                task = None  # holds no reference while idle
+                task = self._next()
+        finally:
+            _inner.discard(get_ident())

@@ -1,0 +1,253 @@
+"""The thread that owns time.
+
+It knows two kinds of alarm. *Deadlines*: one per call, armed and disarmed on the hot path in constant time, kept
+in one ordered table per length, so that the first entry of each table is its earliest. *Timers*: few, for
+everything else. It sleeps until the earliest of all, and is woken only by one that is earlier still: disarming
+leaves it asleep, and so one stale wake-up per sleep is possible.
+
+It decides and never waits: what an alarm calls has to be quick.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from heapq import heapify, heappop, heappush
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
+
+from mcpsync.connection.threads import start_inner
+
+__all__ = ["Armed", "Timer", "Watchdog"]
+
+logger = logging.getLogger("mcpsync")
+
+_NEVER = float("inf")
+_AWAKE = float("-inf")
+_LONGEST_SLEEP = 86_400.0 * 30  # what a lock may be waited for is bounded by the system
+_MANY_LENGTHS = 64
+
+monotonic = time.monotonic
+
+
+class Armed(Protocol):
+    """What a deadline is armed for: it remembers in which table it stands."""
+
+    table: Optional[Dict[Any, float]]
+
+
+class Timer:
+    """One alarm that calls back once."""
+
+    __slots__ = ("action", "at")
+
+    def __init__(self, at: float, action: Callable[[], object]) -> None:
+        self.at = at
+        self.action: Optional[Callable[[], object]] = action
+
+    def cancel(self) -> None:
+        """Never call back. Harmless when it has."""
+        self.action = None
+
+    def __lt__(self, other: Timer) -> bool:
+        return self.at < other.at
+
+
+class Watchdog:
+    """The alarms of one connection, and the thread that waits for them.
+
+    :param name: of the thread
+    :param expired: called, on that thread, with whatever an overdue deadline was armed for
+    """
+
+    def __init__(self, name: str, expired: Callable[[Any], None]) -> None:
+        self._name = name
+        self._expired = expired
+        # guards the tables, the timers and _wake_at
+        self._lock = Lock()
+        self._tables: Dict[float, OrderedDict[Any, float]] = {}
+        self._moved: Dict[Any, float] = {}
+        self._moments: List[Tuple[float, int, Any]] = []
+        self._timers: List[Timer] = []
+        self._serial = 0
+        self._wake_at = _AWAKE
+        # finalizers may post at any moment, whatever lock is held: put() is reentrant
+        self._mailbox: SimpleQueue[Optional[Callable[[], object]]] = SimpleQueue()
+        self._thread: Optional[Thread] = None
+        self._stopped = False
+
+    def start(self) -> None:
+        """Start the thread, unless it runs."""
+        with self._lock:
+            if self._thread is None and not self._stopped:
+                self._thread = start_inner(self._name, self._run)
+
+    def stop(self) -> None:
+        """End the thread; what was posted before is still done."""
+        self._stopped = True
+        self._mailbox.put(None)
+
+    def join(self, seconds: Optional[float]) -> None:
+        """Wait until the thread has ended."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def post(self, action: Callable[[], object]) -> None:
+        """Have the thread do something now. Safe in a finalizer."""
+        self._mailbox.put(action)
+
+    # -- deadlines ---------------------------------------------------------------------------------------------
+
+    def arm(self, key: Armed, seconds: float) -> float:
+        """Arm a deadline that many seconds from now; gives the moment."""
+        at = monotonic() + seconds
+        with self._lock:
+            table = self._tables.get(seconds)
+            if table is None:
+                table = self._tables[seconds] = OrderedDict()
+            table[key] = at
+            key.table = table
+            early = at < self._wake_at
+            if early:
+                self._wake_at = _AWAKE
+        if early:
+            self._mailbox.put(None)
+        return at
+
+    def disarm(self, key: Armed) -> None:
+        """Forget a deadline; harmless if there is none."""
+        with self._lock:
+            table = key.table
+            if table is not None:
+                table.pop(key, None)
+                key.table = None
+                if not table and len(self._tables) > _MANY_LENGTHS:
+                    self._tables = {length: kept for length, kept in self._tables.items() if kept}
+
+    def extend(self, key: Armed, seconds: float) -> None:
+        """Start a deadline anew, if it is armed."""
+        at = monotonic() + seconds
+        with self._lock:
+            table = key.table
+            if isinstance(table, OrderedDict) and key in table:
+                table[key] = at
+                table.move_to_end(key)
+            elif table is not None and key in table:
+                self._put_moment(key, at)
+
+    def move(self, key: Armed, at: float) -> None:
+        """Move a deadline to a moment of the monotonic clock, if it is armed."""
+        with self._lock:
+            if key.table is None or key.table.pop(key, None) is None:
+                return
+            self._put_moment(key, at)
+            early = at < self._wake_at
+            if early:
+                self._wake_at = _AWAKE
+        if early:
+            self._mailbox.put(None)
+
+    def moment(self, key: Armed) -> Optional[float]:
+        """When a deadline is due, if it is armed."""
+        with self._lock:
+            return None if key.table is None else key.table.get(key)
+
+    def _put_moment(self, key: Armed, at: float) -> None:
+        # the lock is held
+        self._moved[key] = at
+        key.table = self._moved
+        self._serial += 1
+        heappush(self._moments, (at, self._serial, key))
+        if len(self._moments) > 2 * len(self._moved) + 16:
+            self._moments = [entry for entry in self._moments if self._moved.get(entry[2]) == entry[0]]
+            heapify(self._moments)
+
+    # -- timers ------------------------------------------------------------------------------------------------
+
+    def later(self, seconds: float, action: Callable[[], object]) -> Timer:
+        """Call back once, on the watchdog's thread, that many seconds from now; it must be quick."""
+        timer = Timer(monotonic() + seconds, action)
+        with self._lock:
+            heappush(self._timers, timer)
+            if len(self._timers) > 64 and sum(each.action is None for each in self._timers) * 2 > len(self._timers):
+                self._timers = [each for each in self._timers if each.action is not None]
+                heapify(self._timers)
+            early = timer.at < self._wake_at
+            if early:
+                self._wake_at = _AWAKE
+        if early:
+            self._mailbox.put(None)
+        return timer
+
+    # -- the thread --------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stopped or not self._mailbox.empty():
+            with self._lock:
+                overdue, actions = self._take_due(monotonic())
+                wake_at = self._earliest()
+                self._wake_at = _AWAKE if overdue or actions else wake_at
+            for key in overdue:
+                self._call(self._expired, key)
+            for action in actions:
+                self._call(action)
+            if not overdue and not actions:
+                self._sleep(wake_at)
+
+    def _sleep(self, wake_at: float) -> None:
+        seconds = None if wake_at == _NEVER else min(_LONGEST_SLEEP, max(0.0, wake_at - monotonic()))
+        try:
+            action = self._mailbox.get(timeout=seconds)
+        except Empty:
+            return
+        if action is not None:
+            self._call(action)
+
+    @staticmethod
+    def _call(action: Callable[..., object], *arguments: Any) -> None:
+        try:
+            action(*arguments)
+        except Exception:  # the clock of every other call hangs on this thread: it must outlive any bug
+            logger.exception("mcpsync: an alarm failed")
+
+    def _take_due(self, now: float) -> Tuple[List[Any], List[Callable[[], object]]]:
+        # the lock is held
+        overdue: List[Any] = []
+        for table in self._tables.values():
+            while table:
+                key = next(iter(table))
+                if table[key] > now:
+                    break
+                del table[key]
+                overdue.append(key)
+        while self._moments and (self._moments[0][0] <= now or self._stale(self._moments[0])):
+            entry = heappop(self._moments)
+            if not self._stale(entry):
+                del self._moved[entry[2]]
+                overdue.append(entry[2])
+        for key in overdue:
+            key.table = None
+        actions: List[Callable[[], object]] = []
+        while self._timers and (self._timers[0].action is None or self._timers[0].at <= now):
+            action = heappop(self._timers).action
+            if action is not None:
+                actions.append(action)
+        return overdue, actions
+
+    def _stale(self, entry: Tuple[float, int, Any]) -> bool:
+        # the lock is held
+        return self._moved.get(entry[2]) != entry[0]
+
+    def _earliest(self) -> float:
+        # the lock is held
+        earliest = _NEVER
+        for table in self._tables.values():
+            if table:
+                earliest = min(earliest, next(iter(table.values())))
+        if self._moments:
+            earliest = min(earliest, self._moments[0][0])
+        if self._timers:
+            earliest = min(earliest, self._timers[0].at)
+        return earliest
