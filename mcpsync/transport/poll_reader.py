@@ -15,7 +15,7 @@ from mcpsync.deadline import FOREVER, Deadline
 from mcpsync.errors import McpError, MessageTooLarge
 from mcpsync.transport.base import Sink
 from mcpsync.transport.outgoing import Outgoing
-from mcpsync.transport.process import ServerProcess, describe_exit
+from mcpsync.transport.process import ServerProcess
 from mcpsync.transport.server_output import ServerOutput
 
 __all__ = ["PollReader"]
@@ -173,5 +173,4 @@ class PollReader:
         except BlockingIOError:
             pass
         self._output.stderr_ended(self._sink)
-        code = self._process.exit_code
-        return self._output.exited(describe_exit(code), code)
+        return self._output.exited(self._process.exit_code)

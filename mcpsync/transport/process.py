@@ -16,7 +16,6 @@ import subprocess
 import sys
 import threading
 import uuid
-from dataclasses import dataclass
 from typing import Callable, List, Mapping, Optional
 
 from mcpsync.deadline import Deadline
@@ -25,34 +24,17 @@ from mcpsync.transport.command import Launch, explain_start_failure
 from mcpsync.transport.masking import Mask
 from mcpsync.transport.process_table import marked
 from mcpsync.transport.process_tree import ProcessTree, open_handle
+from mcpsync.transport.stdio_server import Graces
 
 assert sys.platform != "win32"
 
-__all__ = ["Graces", "ServerProcess", "describe_exit"]
+__all__ = ["ServerProcess"]
 
 _log = logging.getLogger("mcpsync.transport")
 _CHUNK = 65536
 _LAST_WAIT = 0.25
 """Seconds that a killed process gets to disappear when the deadline has passed already."""
 _KILL_ROUNDS = 5
-
-
-@dataclass(frozen=True)
-class Graces:
-    """How long a server is waited for, step by step, in seconds. A close with a short deadline takes shares of it.
-
-    :ivar flush: for frames that still wait to be written
-    :ivar eof: to end by itself after its stdin was closed
-    :ivar linger: for what it started to end after it, before it is told to
-    :ivar term: to end after SIGTERM
-    :ivar silence: to tell its exit code after it closed its stdout or stdin
-    """
-
-    flush: float = 0.25
-    eof: float = 2.0
-    linger: float = 0.5
-    term: float = 2.0
-    silence: float = 1.0
 
 
 class ServerProcess:
@@ -118,9 +100,14 @@ class ServerProcess:
         self._server = server
         self._reaped = False
         self._reaping = threading.RLock()  # guards the state of the process: ended, exit_code, reaped
-        handle = open_handle(self.pid)
-        self.exit_notice = handle if handle is not None else self._wait_on_thread()
-        self._tree = ProcessTree(self.pid, token)
+        try:
+            self._tree = ProcessTree(self.pid, token)
+            handle = open_handle(self.pid)
+            self.exit_notice = handle if handle is not None else self._wait_on_thread()
+        except BaseException:  # no descriptor left, or Ctrl-C: nobody would know of the process
+            self._popen.kill()
+            self._popen.wait()
+            raise
 
     def has_ended(self) -> bool:
         """Whether it has ended; notes its exit code, and leaves it to be reaped later."""
@@ -199,7 +186,12 @@ class ServerProcess:
             finally:
                 os.close(held)
 
-        threading.Thread(target=wait, name="mcpsync-%s-waiter" % self._server, daemon=True).start()
+        try:
+            threading.Thread(target=wait, name="mcpsync-%s-waiter" % self._server, daemon=True).start()
+        except RuntimeError as error:
+            os.close(notice)
+            os.close(held)
+            raise ConnectFailed("cannot start the server: %s" % error, server=self._server) from error
         return notice
 
     def _wait(self, deadline: Deadline, drains: List[int]) -> bool:
@@ -270,19 +262,6 @@ class ServerProcess:
                 self.exit_code = code
             self.ended = self._reaped = True
             return True
-
-
-def describe_exit(code: Optional[int]) -> str:
-    """How a process ended, in words."""
-    if code is None:
-        return "the server process ended (its exit code was taken by another part of this program)"
-    if code >= 0:
-        return "the server process exited with code %d" % code
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = "unknown"
-    return "the server process was killed by signal %d (%s)" % (-code, name)
 
 
 def _drained(descriptor: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from typing import Callable, Iterable, Optional
 
 from mcpsync.core.framing import LineFramer
@@ -11,7 +12,7 @@ from mcpsync.transport.base import Sink
 from mcpsync.transport.masking import Mask
 from mcpsync.transport.stderr_tail import StderrTail
 
-__all__ = ["ServerOutput", "excerpt"]
+__all__ = ["ServerOutput", "describe_exit", "excerpt"]
 
 _EXCERPT = 200
 _OPENING_BRACE = 0x7B
@@ -62,9 +63,10 @@ class ServerOutput:
         """There will be no more of stderr."""
         self._hand_on(self.tail.end(), sink)
 
-    def exited(self, how: str, code: Optional[int]) -> ProcessExited:
+    def exited(self, code: Optional[int]) -> ProcessExited:
         """The error that says how the process ended and what it said before."""
-        return ProcessExited(how + self._last_words(), exit_code=code, stderr_tail=self.tail.text, server=self._server)
+        text = describe_exit(code) + self._last_words()
+        return ProcessExited(text, exit_code=code, stderr_tail=self.tail.text, server=self._server)
 
     def gone(self, how: str) -> McpError:
         """The error for a server that runs, but that cannot be talked with any more."""
@@ -105,6 +107,19 @@ class ServerOutput:
             return "; stderr: " + self.tail.brief
         # Many a program explains itself on the wrong stream.
         return "; stdout: " + self._last_noise if self._last_noise else ""
+
+
+def describe_exit(code: Optional[int]) -> str:
+    """How a process ended, in words."""
+    if code is None:
+        return "the server process ended (its exit code was taken by another part of this program)"
+    if code >= 0:
+        return "the server process exited with code %d" % code
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = "unknown"
+    return "the server process was killed by signal %d (%s)" % (-code, name)
 
 
 def excerpt(line: bytes) -> str:

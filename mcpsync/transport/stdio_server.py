@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from mcpsync.errors import ConnectFailed
@@ -10,10 +11,28 @@ from mcpsync.transport.command import Launch, checked_command, prepare
 from mcpsync.transport.environment import MODES, server_environment
 from mcpsync.transport.masking import Mask
 
-__all__ = ["DEFAULT_LIMIT", "Prepared", "ServerCommand"]
+__all__ = ["DEFAULT_LIMIT", "Graces", "Prepared", "ServerCommand"]
 
 DEFAULT_LIMIT = 64 * 1024 * 1024
 """Bytes: the default for the longest message, and for what may wait to be sent."""
+
+
+@dataclass(frozen=True)
+class Graces:
+    """How long a server is waited for, step by step, in seconds. A close with a short deadline takes shares of it.
+
+    :ivar flush: for frames that still wait to be written
+    :ivar eof: to end by itself after its stdin was closed
+    :ivar linger: for what it started to end after it, before it is told to
+    :ivar term: to end after SIGTERM
+    :ivar silence: to tell its exit code after it closed its stdout or stdin
+    """
+
+    flush: float = 0.25
+    eof: float = 2.0
+    linger: float = 0.5
+    term: float = 2.0
+    silence: float = 1.0
 
 
 class Prepared(NamedTuple):

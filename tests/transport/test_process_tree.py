@@ -14,9 +14,9 @@ import pytest
 
 from mcpsync.deadline import Deadline
 from mcpsync.transport import process_table
-from mcpsync.transport.process import describe_exit
 from mcpsync.transport.process_table import Entry, Identity, children_of, identity_of, look, look_together, offspring
 from mcpsync.transport.process_tree import Member, ProcessTree
+from mcpsync.transport.server_output import describe_exit
 from tests.transport.harness import descriptors, running
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from mcpsync.deadline import Deadline
 from mcpsync.errors import McpError, ProcessExited
-from mcpsync.transport.process import Graces
 from mcpsync.transport.stdio import StdioTransport
+from mcpsync.transport.stdio_server import Graces
 from tests.transport.harness import (
     ECHO,
     PATIENCE,

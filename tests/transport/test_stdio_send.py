@@ -14,7 +14,7 @@ import pytest
 from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectionLost, MessageTooLarge, Overloaded, ProcessExited
 from mcpsync.transport.base import Frame
-from mcpsync.transport.process import Graces
+from mcpsync.transport.stdio_server import Graces
 from tests.transport.harness import ECHO, Call, Connected, connected, peer, python, until
 
 DEAF = "import sys, time; print('{}', flush=True); time.sleep(100)"
@@ -154,7 +154,7 @@ def test_a_frame_that_has_begun_is_not_aborted() -> None:
         connection.send(b'{"id":2}', behind)
         outgoing = connection.transport._outgoing
         assert outgoing is not None
-        assert until(lambda: outgoing._backlog[0].written > 0)
+        assert until(lambda: outgoing._frames[0].written > 0)
         assert not connection.transport.abort(call, "timeout")
         assert connection.transport.abort(behind, "timeout")
         assert connection.transport.pid is not None

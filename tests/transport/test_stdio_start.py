@@ -8,6 +8,7 @@ import resource
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, Dict, List
@@ -18,7 +19,7 @@ from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectFailed, ConnectionLost, ConnectTimeout, ProcessExited
 from mcpsync.transport.base import Frame
 from mcpsync.transport.stdio import StdioTransport
-from tests.transport.harness import ECHO, connected, descriptors, python
+from tests.transport.harness import ECHO, connected, descriptors, python, running
 
 SHOW_ENVIRONMENT = "import json, os; print(json.dumps(dict(os.environ))); input()"
 
@@ -288,3 +289,54 @@ def test_execute_bits_are_judged_as_the_system_does(tmp_path: Path) -> None:
     with connected(["tool"], env={"PATH": "%s:%s:/bin" % (first, second)}) as connection:
         connection.send(b"{}")
         assert connection.sink.next() == b"{}"
+
+
+def test_a_close_while_it_is_opened_leaves_nothing() -> None:
+    """``open`` is held up where it asks for the working directory."""
+    asked, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def __fspath__(self) -> str:
+            asked.set()
+            go_on.wait(20)
+            return "/"
+
+    before = descriptors()
+    transport = StdioTransport(["/bin/cat"], cwd=Slow())
+    caught: List[BaseException] = []
+
+    def start() -> None:
+        try:
+            transport.open(Deadline(20))
+        except ConnectFailed as error:
+            caught.append(error)
+
+    opening = threading.Thread(target=start)
+    opening.start()
+    assert asked.wait(20)
+    start_of_close = time.monotonic()
+    transport.close(Deadline(0.1))
+    assert time.monotonic() - start_of_close < 1
+    closing = threading.Thread(target=transport.close, args=(Deadline(20),))
+    closing.start()
+    go_on.set()
+    opening.join(20)
+    closing.join(20)
+    assert "closed while" in str(caught[0])
+    assert transport.pid is not None
+    assert not running(transport.pid)
+    assert descriptors() == before
+
+
+def test_a_failure_after_the_start_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No thread can be made for the wait where there is no pidfd."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    before = descriptors()
+    with pytest.raises(ConnectFailed, match="can't start new thread"):
+        StdioTransport(["/bin/cat"]).open(Deadline(5))
+    assert descriptors() == before

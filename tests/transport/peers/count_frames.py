@@ -10,7 +10,7 @@ import time
 
 pause = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
 rest = b""
-seen = []
+seen: "list[int]" = []
 torn = 0
 while True:
     chunk = os.read(0, 4096 if pause else 65536)
