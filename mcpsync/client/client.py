@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, 
 
 from mcpsync.client.options import Options, build, check_level
 from mcpsync.client.paging import PROMPTS, RESOURCES, TEMPLATES, TOOLS, Listing, pages
-from mcpsync.connection.calls import Wanted
+from mcpsync.connection.call import Wanted
 from mcpsync.connection.future import CallFuture
 from mcpsync.deadline import Deadline, Timeouts
 from mcpsync.errors import ConfigError, McpError, RpcError, ToolError

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Set, TypeVar
 
-from mcpsync.connection.calls import Wanted
+from mcpsync.connection.call import Wanted
 from mcpsync.deadline import Deadline, Timeouts
 from mcpsync.errors import InvalidMessage, MethodNotFound, PageLimit, RequestTimeout
 

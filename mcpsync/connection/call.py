@@ -8,7 +8,7 @@ that wakes a thread in two thirds of the time that a Future or an Event takes.
 from __future__ import annotations
 
 import _thread
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional
 
 from mcpsync.connection.dispatch import Lane, Pump
 from mcpsync.deadline import FOREVER, Deadline, Timeouts
@@ -18,16 +18,46 @@ if TYPE_CHECKING:
     from mcpsync.connection.watchdog import Timer
     from mcpsync.errors import McpError
 
-__all__ = ["Call", "ContinuedCall", "PumpedCall"]
+__all__ = ["Call", "ContinuedCall", "PumpedCall", "Wanted"]
 
 allocate_lock = _thread.allocate_lock
+
+
+class Wanted:
+    """What one call wants beside its parameters. Made once for many calls where nothing special is wanted.
+
+    :ivar timeouts: how long it may take
+    :ivar length: seconds of its running deadline: ``idle`` if that is set, else ``call``
+    :ivar on_progress: called with each progress notification's params
+    :ivar progress: whether progress is wanted
+    :ivar meta: further keys for ``_meta``
+    :ivar log_level: from which the server shall log about this request (modern)
+    :ivar plain: nothing has to be prepared before the request is sent
+    """
+
+    __slots__ = ("length", "log_level", "meta", "on_progress", "plain", "progress", "timeouts")
+
+    def __init__(
+        self,
+        timeouts: Timeouts,
+        on_progress: Optional[Callable[[Dict[str, Any]], Any]] = None,
+        meta: Optional[Mapping[str, Any]] = None,
+        log_level: Optional[str] = None,
+    ) -> None:
+        self.timeouts = timeouts
+        self.length = timeouts.call if timeouts.idle is None else timeouts.idle
+        self.on_progress = on_progress
+        self.progress = on_progress is not None
+        self.meta = meta
+        self.log_level = log_level
+        self.plain = on_progress is None and timeouts.total is None
 
 
 class Call:
     """A call that a thread waits for.
 
     :ivar method: MCP method
-    :ivar timeouts: how long it may take
+    :ivar wanted: what its caller wants
     :ivar request_id: id of the request that it waits for at the moment
     :ivar link: the link that the request went over
     :ivar answered: whether that request has been retired
@@ -38,42 +68,28 @@ class Call:
     :ivar extras: what only some calls have; None for the rest, which spares the hot path
     """
 
-    __slots__ = (
-        "_lock",
-        "answered",
-        "deadline",
-        "ended",
-        "extras",
-        "failure",
-        "link",
-        "method",
-        "pump",
-        "request_id",
-        "result",
-        "table",
-        "timeouts",
-    )
+    # Class attributes are the values at first: an instance sets three of its own, which is what the hot path pays.
+    request_id = 0
+    link: Optional[Link] = None
+    answered = False
+    result: Optional[Dict[str, Any]] = None
+    failure: Optional[McpError] = None
+    ended: Optional[McpError] = None
+    deadline: Deadline = FOREVER
+    table: Optional[Dict[Any, float]] = None
+    extras: Optional[Extras] = None
+    pump: Optional[Pump] = None
 
-    def __init__(self, method: str, timeouts: Timeouts) -> None:
+    def __init__(self, method: str, wanted: Wanted) -> None:
         self.method = method
-        self.timeouts = timeouts
-        self.request_id = 0
-        self.link: Optional[Link] = None
-        self.answered = False
-        self.result: Optional[Dict[str, Any]] = None
-        self.failure: Optional[McpError] = None
-        self.ended: Optional[McpError] = None
-        self.deadline: Deadline = FOREVER
-        self.table: Optional[Dict[Any, float]] = None
-        self.extras: Optional[Extras] = None
-        self.pump: Optional[Pump] = None
+        self.wanted = wanted
         self._lock = lock = allocate_lock()
         lock.acquire()
 
     def more(self) -> Extras:
         """The extras, made on first use."""
         if self.extras is None:
-            self.extras = Extras(self.timeouts)
+            self.extras = Extras(self.wanted.timeouts)
         return self.extras
 
     def complete(self, result: Optional[Dict[str, Any]], failure: Optional[McpError]) -> None:
@@ -121,6 +137,11 @@ class Extras:
         self.paused_since: Optional[float] = None
         self.asking: List[None] = []
 
+    def disarm(self) -> None:
+        """The call is over: the total no longer matters."""
+        if self.total is not None:
+            self.total.cancel()
+
     def poke(self, call: Call) -> None:
         """Wake the call if it waits for an answer of this side; exactly one poke per wait does."""
         try:
@@ -133,10 +154,8 @@ class Extras:
 class PumpedCall(Call):
     """A call whose thread runs its callbacks while it waits."""
 
-    __slots__ = ("own_pump",)
-
-    def __init__(self, method: str, timeouts: Timeouts) -> None:
-        super().__init__(method, timeouts)
+    def __init__(self, method: str, wanted: Wanted) -> None:
+        super().__init__(method, wanted)
         self.pump = self.own_pump = Pump()
 
     def wake(self) -> None:
@@ -152,10 +171,8 @@ class ContinuedCall(Call):
     :param then: called with the call, on the thread that completed it; must be quick
     """
 
-    __slots__ = ("_then",)
-
-    def __init__(self, method: str, timeouts: Timeouts, then: Callable[[ContinuedCall], None]) -> None:
-        super().__init__(method, timeouts)
+    def __init__(self, method: str, wanted: Wanted, then: Callable[[ContinuedCall], None]) -> None:
+        super().__init__(method, wanted)
         self._then: Optional[Callable[[ContinuedCall], None]] = then
 
     def wake(self) -> None:

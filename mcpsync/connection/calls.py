@@ -10,9 +10,9 @@ import logging
 import time
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
 
-from mcpsync.connection.call import Call, ContinuedCall, Extras, PumpedCall
+from mcpsync.connection.call import Call, ContinuedCall, Extras, PumpedCall, Wanted
 from mcpsync.connection.dispatch import Dispatch, in_context
 from mcpsync.connection.future import CallFuture
 from mcpsync.connection.link import Link, loss_for
@@ -21,7 +21,7 @@ from mcpsync.connection.threads import Workers
 from mcpsync.connection.watchdog import Watchdog
 from mcpsync.core import jsonrpc
 from mcpsync.core.rounds import Done, Failed, Rounds, Visit
-from mcpsync.deadline import Deadline, Timeouts
+from mcpsync.deadline import Deadline
 from mcpsync.errors import (
     InvalidParams,
     McpError,
@@ -33,26 +33,11 @@ from mcpsync.errors import (
 )
 from mcpsync.transport.base import Frame
 
-__all__ = ["Calls", "Wanted", "send_quietly"]
+__all__ = ["Calls", "send_quietly"]
 
 logger = logging.getLogger("mcpsync")
 
 TELL_SECONDS = 5.0  # for what the control worker sends
-
-
-class Wanted(NamedTuple):
-    """What one call wants beside its parameters.
-
-    :ivar timeouts: how long it may take
-    :ivar on_progress: called with each progress notification's params
-    :ivar meta: further keys for ``_meta``
-    :ivar log_level: from which the server shall log about this request (modern)
-    """
-
-    timeouts: Timeouts
-    on_progress: Optional[Callable[[Dict[str, Any]], Any]] = None
-    meta: Optional[Mapping[str, Any]] = None
-    log_level: Optional[str] = None
 
 
 class Calls:
@@ -87,6 +72,7 @@ class Calls:
         self._questions = questions
         self._max_rounds = max_rounds
         self._result_types = result_types
+        self._never_pumps = dispatch.never_pumps
         self._visits: Dict[Any, _Visiting] = {}
         self._visits_lock = Lock()  # guards the table
 
@@ -97,20 +83,23 @@ class Calls:
 
         :raises McpError: whatever ended it
         """
-        if not self._dispatch.pumps_here():
-            return self._run(link, Call(method, wanted.timeouts), params, wanted)
-        call = PumpedCall(method, wanted.timeouts)
+        if self._never_pumps or not self._dispatch.pumps_here():
+            return self._run(link, Call(method, wanted), params)
+        call = PumpedCall(method, wanted)
         with self._dispatch.pumping(call.own_pump):
-            return self._run(link, call, params, wanted)
+            return self._run(link, call, params)
 
-    def _run(self, link: Link, call: Call, params: Mapping[str, Any], wanted: Wanted) -> Dict[str, Any]:
+    def _run(self, link: Link, call: Call, params: Mapping[str, Any]) -> Dict[str, Any]:
         try:
-            self._begin(link, call, params, wanted)
+            if call.wanted.plain:
+                self.send(link, call, params)
+            else:
+                self._begin(link, call, params)
             call.wait()
             result = call.result
             if result is not None and result.get("resultType", "complete") == "complete":
                 return result
-            return self._further(call, params, wanted)
+            return self._further(call, params)
         except BaseException as error:
             # Ctrl-C among them: the server is told, and the connection stays as it is
             self.end(call, RequestCancelled("it was interrupted"), "interrupted")
@@ -121,10 +110,9 @@ class Calls:
         finally:
             self._disarm(call)
 
-    def _begin(
-        self, link: Link, call: Call, params: Mapping[str, Any], wanted: Wanted, send_by: Optional[Deadline] = None
-    ) -> None:
-        """Send the first request of a call."""
+    def _begin(self, link: Link, call: Call, params: Mapping[str, Any], send_by: Optional[Deadline] = None) -> None:
+        """Prepare what the call wants, and send its first request."""
+        wanted = call.wanted
         if wanted.on_progress is not None:
             more = call.more()
             more.on_progress = in_context(wanted.on_progress)
@@ -132,35 +120,26 @@ class Calls:
                 more.lane = more.lane or self._dispatch.lane()
         if wanted.timeouts.total is not None:
             self._arm_total(call, wanted.timeouts.total)
-        self.send(link, call, params, wanted, send_by)
+        self.send(link, call, params, send_by)
 
     def _arm_total(self, call: Call, seconds: float) -> None:
         more = call.more()
         more.total_at = time.monotonic() + seconds
         more.total = self._watchdog.later(seconds, lambda: self._overdue(call, seconds))
 
-    def send(
-        self, link: Link, call: Call, params: Mapping[str, Any], wanted: Wanted, send_by: Optional[Deadline] = None
-    ) -> None:
+    def send(self, link: Link, call: Call, params: Mapping[str, Any], send_by: Optional[Deadline] = None) -> None:
         """Send one request of a call. From here on its outcome comes through the call."""
         call.link = link
-        data = link.session.request(
-            call,
-            call.method,
-            params,
-            progress=wanted.on_progress is not None,
-            meta=wanted.meta,
-            log_level=wanted.log_level,
-        )
-        if call.table is None:
-            length = wanted.timeouts.call if wanted.timeouts.idle is None else wanted.timeouts.idle
-            if length is not None:
-                call.deadline = Deadline.at_moment(self._watchdog.arm(call, length))
+        wanted = call.wanted
+        data = link.session.request(call, call.method, params, wanted.progress, wanted.meta, wanted.log_level)
+        if call.table is None and wanted.length is not None:
+            call.deadline = self._watchdog.arm(call, wanted.length)
+        transport = link.transport
         try:
-            if link.transport.exchange_like and call.pump is not None:
+            if transport.exchange_like and call.pump is not None:
                 self._exchange_elsewhere(link, call, data)
             else:
-                link.transport.send(Frame(data, call.method), call, send_by or call.deadline)
+                transport.send(Frame(data, call.method), call, send_by or call.deadline)
         except McpError:
             if link.session.retire(call):
                 raise
@@ -208,9 +187,9 @@ class Calls:
                 self._settle(future, call, lambda: _fail(Overloaded("no thread can be started for the call")))
 
         def further() -> None:
-            self._settle(future, call, lambda: convert(self._further(call, params, wanted)))
+            self._settle(future, call, lambda: convert(self._further(call, params)))
 
-        call = ContinuedCall(method, wanted.timeouts, answered)
+        call = ContinuedCall(method, wanted, answered)
         lane = call.more().lane = self._dispatch.lane()
         future = CallFuture(
             lambda: self.end(call, RequestCancelled("it was cancelled"), "cancelled"),
@@ -218,17 +197,17 @@ class Calls:
             lambda error: error.located(self._name, method, call.request_id),
         )
         if link.transport.exchange_like:
-            self._submit_exchange(link, call, params, wanted)
+            self._submit_exchange(link, call, params)
         else:
             # whoever submits must not wait for room: the frame goes out now or not at all
-            self._begin_submitted(link, call, params, wanted, Deadline(0))
+            self._begin_submitted(link, call, params, Deadline(0))
         return future
 
     def _begin_submitted(
-        self, link: Link, call: ContinuedCall, params: Mapping[str, Any], wanted: Wanted, send_by: Optional[Deadline]
+        self, link: Link, call: ContinuedCall, params: Mapping[str, Any], send_by: Optional[Deadline]
     ) -> None:
         try:
-            self._begin(link, call, params, wanted, send_by)
+            self._begin(link, call, params, send_by)
         except BaseException as error:
             self.end(call, RequestCancelled("it was interrupted"), "interrupted")
             self._disarm(call)
@@ -236,10 +215,10 @@ class Calls:
                 error.located(self._name, call.method, call.request_id)
             raise
 
-    def _submit_exchange(self, link: Link, call: ContinuedCall, params: Mapping[str, Any], wanted: Wanted) -> None:
+    def _submit_exchange(self, link: Link, call: ContinuedCall, params: Mapping[str, Any]) -> None:
         def drive() -> None:
             try:
-                self._begin_submitted(link, call, params, wanted, None)
+                self._begin_submitted(link, call, params, None)
             except McpError as error:
                 call.complete(None, error)
             except ValueError as error:
@@ -263,7 +242,7 @@ class Calls:
 
     # -- further requests --------------------------------------------------------------------------------------
 
-    def _further(self, call: Call, params: Mapping[str, Any], wanted: Wanted) -> Dict[str, Any]:
+    def _further(self, call: Call, params: Mapping[str, Any]) -> Dict[str, Any]:
         """Go on with a call whose answer was no complete result; on a thread that may wait."""
         link = call.link
         assert link is not None
@@ -284,7 +263,7 @@ class Calls:
                 answers = {key: self._ask(call, *question) for key, question in step.questions.items()}
             self._check_ended(call)
             call.again()
-            self.send(link, call, rounds.next_params(answers), wanted)
+            self.send(link, call, rounds.next_params(answers))
             if call.ended is not None and link.session.retire(call):
                 self._tell(link, call, "cancelled")
             self._check_ended(call)
@@ -311,7 +290,7 @@ class Calls:
         try:
             with _asking(more):
                 self._check_ended(call)
-                self._questions.ask(question, call.timeouts.ask, call.pump, patient=True)
+                self._questions.ask(question, call.wanted.timeouts.ask, call.pump, patient=True)
                 call.wait()
             self._check_ended(call)
         except BaseException:
@@ -343,7 +322,7 @@ class Calls:
     def _await_visit(self, call: Call, visit: _Visiting) -> None:
         # servers may leave the notification out, so after the time for an answer the call is simply tried again
         more = call.more()
-        timer = self._watchdog.later(call.timeouts.ask, lambda: more.poke(call))
+        timer = self._watchdog.later(call.wanted.timeouts.ask, lambda: more.poke(call))
         self.pause(call)
         try:
             with _asking(more):
@@ -386,11 +365,10 @@ class Calls:
 
     def expired(self, call: Call) -> None:
         """The deadline of a call has passed."""
-        timeouts = call.timeouts
-        self._overdue(call, timeouts.call if timeouts.idle is None else timeouts.idle)
+        self._overdue(call, call.wanted.length)
 
     def _overdue(self, call: Call, seconds: Optional[float]) -> None:
-        what = "no answer" if call.timeouts.idle is None else "no sign of life"
+        what = "no answer" if call.wanted.timeouts.idle is None else "no sign of life"
         error = RequestTimeout("%s within %g s" % (what, seconds or 0), after=seconds)
         self.end(call, error, "timed out")
 
@@ -413,8 +391,8 @@ class Calls:
 
     def _disarm(self, call: Call) -> None:
         self._watchdog.disarm(call)
-        if call.extras is not None and call.extras.total is not None:
-            call.extras.total.cancel()
+        if call.extras is not None:
+            call.extras.disarm()
 
     @staticmethod
     def _drop_progress(call: Call) -> None:

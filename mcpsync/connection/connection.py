@@ -23,8 +23,8 @@ from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional
 
 from mcpsync.connection import lifetime
 from mcpsync.connection.backoff import Backoff
-from mcpsync.connection.call import Call
-from mcpsync.connection.calls import Calls, Wanted
+from mcpsync.connection.call import Call, Wanted
+from mcpsync.connection.calls import Calls
 from mcpsync.connection.dispatch import DEFAULT_WAITING, Callbacks, Dispatch
 from mcpsync.connection.future import CallFuture
 from mcpsync.connection.inbound import Inbound

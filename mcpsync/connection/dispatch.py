@@ -137,6 +137,7 @@ class Dispatch:
     :param max_handlers: the most request handlers that may run at a time
     :param max_callbacks: the most threads for everything else
     :param max_waiting: the most progress callbacks of one call, or other callbacks, that may wait
+    :ivar never_pumps: no thread that waits ever runs callbacks
     """
 
     def __init__(
@@ -152,6 +153,7 @@ class Dispatch:
         self._loop: Optional[Callable[[Callback], Any]] = callbacks if callable(callbacks) else None
         self._pumping = callbacks == "caller"
         self._max_waiting = max_waiting
+        self.never_pumps = callbacks == "pool"
         self._handlers = Workers(name + "-handler", max_handlers)
         self._callbacks = Workers(name + "-callback", max_callbacks)
         self._common = self.lane()

@@ -68,8 +68,9 @@ class Inbound:
             self._withdrawn(link, event)
 
     def _progress(self, call: Call, params: Dict[str, Any]) -> None:
-        if call.timeouts.idle is not None:
-            self._watchdog.extend(call, call.timeouts.idle)
+        idle = call.wanted.timeouts.idle
+        if idle is not None:
+            self._watchdog.extend(call, idle)
         more = call.extras
         if more is None:
             return

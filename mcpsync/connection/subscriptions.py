@@ -13,8 +13,8 @@ import logging
 from threading import Lock
 from typing import Any, Callable, Dict, FrozenSet, List, Optional
 
-from mcpsync.connection.call import Call, ContinuedCall
-from mcpsync.connection.calls import Calls, Wanted
+from mcpsync.connection.call import Call, ContinuedCall, Wanted
+from mcpsync.connection.calls import Calls
 from mcpsync.connection.link import Link
 from mcpsync.connection.threads import Workers
 from mcpsync.connection.watchdog import Watchdog
@@ -160,12 +160,12 @@ class Subscriptions:
         def over(call: ContinuedCall) -> None:
             self._over(link, listen, call)
 
-        call = ContinuedCall("subscriptions/listen", _ENDLESS, over)
+        call = ContinuedCall("subscriptions/listen", Wanted(_ENDLESS), over)
         listen.call = call
         with self._lock:
             self._listens[listen.serial] = listen
         try:
-            self._calls.send(link, call, {"notifications": listen.wanted.to_wire()}, Wanted(_ENDLESS), deadline)
+            self._calls.send(link, call, {"notifications": listen.wanted.to_wire()}, deadline)
             remaining = deadline.remaining()
             settled = listen.settled.acquire(timeout=-1 if remaining is None else remaining)
         except BaseException:

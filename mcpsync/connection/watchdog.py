@@ -19,6 +19,7 @@ from threading import Lock, Thread
 from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
 from mcpsync.connection.threads import start_inner
+from mcpsync.deadline import Deadline
 
 __all__ = ["Armed", "Timer", "Watchdog"]
 
@@ -27,7 +28,7 @@ logger = logging.getLogger("mcpsync")
 _NEVER = float("inf")
 _AWAKE = float("-inf")
 _LONGEST_SLEEP = 86_400.0 * 30  # what a lock may be waited for is bounded by the system
-_MANY_LENGTHS = 64
+_MOST_TABLES = 64
 
 monotonic = time.monotonic
 
@@ -65,9 +66,9 @@ class Watchdog:
     def __init__(self, name: str, expired: Callable[[Any], None]) -> None:
         self._name = name
         self._expired = expired
-        # guards the tables, the timers and _wake_at
+        # guards all below but the entries of the tables by length, see arm()
         self._lock = Lock()
-        self._tables: Dict[float, OrderedDict[Any, float]] = {}
+        self._tables: Dict[float, Dict[Any, float]] = {}
         self._moved: Dict[Any, float] = {}
         self._moments: List[Tuple[float, int, Any]] = []
         self._timers: List[Timer] = []
@@ -100,59 +101,70 @@ class Watchdog:
 
     # -- deadlines ---------------------------------------------------------------------------------------------
 
-    def arm(self, key: Armed, seconds: float) -> float:
-        """Arm a deadline that many seconds from now; gives the moment."""
-        at = monotonic() + seconds
-        with self._lock:
-            table = self._tables.get(seconds)
+    def arm(self, key: Armed, seconds: float) -> Deadline:
+        """Arm a deadline that many seconds from now, and give it.
+
+        No lock is taken: putting into an ordered dict whose keys hash by identity is one atomic step (with the
+        interpreter lock, and in builds without one by the dict's own). The thread publishes when it will wake
+        and looks at the tables once more after that, so either it sees this entry or this sees that moment.
+        """
+        deadline = Deadline(seconds)
+        table = self._tables.get(seconds)
+        if table is None:
+            table = self._new_table(seconds)
             if table is None:
-                table = self._tables[seconds] = OrderedDict()
-            table[key] = at
-            key.table = table
-            early = at < self._wake_at
-            if early:
-                self._wake_at = _AWAKE
-        if early:
-            self._mailbox.put(None)
-        return at
+                self._arm_at(key, deadline.at)
+                return deadline
+        key.table = table
+        table[key] = deadline.at
+        if deadline.at < self._wake_at:
+            self._wake()
+        return deadline
+
+    def _new_table(self, seconds: float) -> Optional[Dict[Any, float]]:
+        """None: there are too many lengths already, as from a program that computes each of its timeouts."""
+        with self._lock:
+            if seconds not in self._tables:
+                if len(self._tables) >= _MOST_TABLES:
+                    return None
+                self._tables = {**self._tables, seconds: OrderedDict()}
+            return self._tables[seconds]
+
+    def _arm_at(self, key: Armed, at: float) -> None:
+        with self._lock:
+            self._put_moment(key, at)
+        if at < self._wake_at:
+            self._wake()
+
+    def _wake(self) -> None:
+        self._wake_at = _AWAKE  # one wake-up is enough
+        self._mailbox.put(None)
 
     def disarm(self, key: Armed) -> None:
         """Forget a deadline; harmless if there is none."""
-        with self._lock:
-            table = key.table
-            if table is not None:
-                table.pop(key, None)
-                key.table = None
-                if not table and len(self._tables) > _MANY_LENGTHS:
-                    self._tables = {length: kept for length, kept in self._tables.items() if kept}
+        table = key.table
+        if table is not None:
+            key.table = None
+            table.pop(key, None)
 
     def extend(self, key: Armed, seconds: float) -> None:
         """Start a deadline anew, if it is armed."""
-        at = monotonic() + seconds
-        with self._lock:
-            table = key.table
-            if isinstance(table, OrderedDict) and key in table:
-                table[key] = at
-                table.move_to_end(key)
-            elif table is not None and key in table:
-                self._put_moment(key, at)
+        self.move(key, monotonic() + seconds)
 
     def move(self, key: Armed, at: float) -> None:
         """Move a deadline to a moment of the monotonic clock, if it is armed."""
         with self._lock:
-            if key.table is None or key.table.pop(key, None) is None:
+            table = key.table
+            if table is None or table.pop(key, None) is None:
                 return
             self._put_moment(key, at)
-            early = at < self._wake_at
-            if early:
-                self._wake_at = _AWAKE
-        if early:
-            self._mailbox.put(None)
+        if at < self._wake_at:
+            self._wake()
 
     def moment(self, key: Armed) -> Optional[float]:
         """When a deadline is due, if it is armed."""
-        with self._lock:
-            return None if key.table is None else key.table.get(key)
+        table = key.table
+        return None if table is None else table.get(key)
 
     def _put_moment(self, key: Armed, at: float) -> None:
         # the lock is held
@@ -174,11 +186,8 @@ class Watchdog:
             if len(self._timers) > 64 and sum(each.action is None for each in self._timers) * 2 > len(self._timers):
                 self._timers = [each for each in self._timers if each.action is not None]
                 heapify(self._timers)
-            early = timer.at < self._wake_at
-            if early:
-                self._wake_at = _AWAKE
-        if early:
-            self._mailbox.put(None)
+        if timer.at < self._wake_at:
+            self._wake()
         return timer
 
     # -- the thread --------------------------------------------------------------------------------------------
@@ -187,21 +196,25 @@ class Watchdog:
         while not self._stopped or not self._mailbox.empty():
             with self._lock:
                 overdue, actions = self._take_due(monotonic())
-                wake_at = self._earliest()
-                self._wake_at = _AWAKE if overdue or actions else wake_at
             for key in overdue:
                 self._call(self._expired, key)
             for action in actions:
                 self._call(action)
             if not overdue and not actions:
-                self._sleep(wake_at)
+                self._sleep()
 
-    def _sleep(self, wake_at: float) -> None:
+    def _sleep(self) -> None:
+        # published before the last look at the tables: see arm()
+        self._wake_at = wake_at = self._earliest()
+        if self._earliest() < wake_at:
+            self._wake_at = _AWAKE
+            return
         seconds = None if wake_at == _NEVER else min(_LONGEST_SLEEP, max(0.0, wake_at - monotonic()))
         try:
             action = self._mailbox.get(timeout=seconds)
         except Empty:
-            return
+            action = None
+        self._wake_at = _AWAKE
         if action is not None:
             self._call(action)
 
@@ -216,12 +229,11 @@ class Watchdog:
         # the lock is held
         overdue: List[Any] = []
         for table in self._tables.values():
-            while table:
-                key = next(iter(table))
-                if table[key] > now:
-                    break
-                del table[key]
-                overdue.append(key)
+            first = _first(table)
+            while first is not None and first[1] <= now:
+                if table.pop(first[0], None) is not None:
+                    overdue.append(first[0])
+                first = _first(table)
         while self._moments and (self._moments[0][0] <= now or self._stale(self._moments[0])):
             entry = heappop(self._moments)
             if not self._stale(entry):
@@ -241,13 +253,20 @@ class Watchdog:
         return self._moved.get(entry[2]) != entry[0]
 
     def _earliest(self) -> float:
-        # the lock is held
-        earliest = _NEVER
-        for table in self._tables.values():
-            if table:
-                earliest = min(earliest, next(iter(table.values())))
-        if self._moments:
-            earliest = min(earliest, self._moments[0][0])
-        if self._timers:
-            earliest = min(earliest, self._timers[0].at)
-        return earliest
+        with self._lock:
+            firsts = [_first(table) for table in self._tables.values()]
+            moments = [first[1] for first in firsts if first is not None]
+            if self._moments:
+                moments.append(self._moments[0][0])
+            if self._timers:
+                moments.append(self._timers[0].at)
+        return min(moments, default=_NEVER)
+
+
+def _first(table: Dict[Any, float]) -> Optional[Tuple[Any, float]]:
+    """The earliest entry of a table that other threads change meanwhile."""
+    while True:
+        try:
+            return next(iter(table.items()), None)
+        except RuntimeError:  # changed between the two steps
+            continue
