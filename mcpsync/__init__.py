@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcpsync import types
     from mcpsync.client import Client, connect
     from mcpsync.connection.backoff import Backoff
-    from mcpsync.connection.connection import Limits
+    from mcpsync.connection.settings import Limits
     from mcpsync.connection.future import CallFuture
     from mcpsync.deadline import Timeouts
     from mcpsync.errors import (
@@ -67,7 +67,7 @@ _HOME = {
     "CallFuture": "mcpsync.connection.future",
     "Client": "mcpsync.client",
     "Host": "mcpsync.host",
-    "Limits": "mcpsync.connection.connection",
+    "Limits": "mcpsync.connection.settings",
     "Timeouts": "mcpsync.deadline",
     "connect": "mcpsync.client",
 }

@@ -13,9 +13,10 @@ from mcpsync.client.handlers import (
 )
 from mcpsync.client.listeners import LOG_LEVELS, ChangeListener, Listeners
 from mcpsync.connection.backoff import Backoff
-from mcpsync.connection.connection import Connection, Limits, Settings
+from mcpsync.connection.connection import Connection
 from mcpsync.connection.dispatch import Callbacks
 from mcpsync.connection.questions import Handler
+from mcpsync.connection.settings import Limits, Settings
 from mcpsync.deadline import Timeouts
 from mcpsync.errors import ConfigError
 

@@ -19,13 +19,12 @@ import os
 import time
 import warnings
 from threading import Condition, Lock
-from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from mcpsync.connection import lifetime
-from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.call import Call, Wanted
 from mcpsync.connection.calls import Calls
-from mcpsync.connection.dispatch import DEFAULT_WAITING, Callbacks, Dispatch
+from mcpsync.connection.dispatch import Dispatch
 from mcpsync.connection.future import CallFuture
 from mcpsync.connection.inbound import Inbound
 from mcpsync.connection.link import Link, Owner
@@ -37,7 +36,8 @@ from mcpsync.connection.opening import (
     recall_verdict,
     remember_verdict,
 )
-from mcpsync.connection.questions import Handler, Questions
+from mcpsync.connection.questions import Questions
+from mcpsync.connection.settings import Settings
 from mcpsync.connection.subscriptions import Subscriptions
 from mcpsync.connection.threads import Workers, forbid_blocking
 from mcpsync.connection.upkeep import Upkeep
@@ -45,6 +45,7 @@ from mcpsync.connection.watchdog import Timer, Watchdog
 from mcpsync.core.era import Revision
 from mcpsync.core.negotiation import Negotiation
 from mcpsync.core.session import Event, Session
+from mcpsync.core.subscriptions import announced
 from mcpsync.deadline import Deadline, Timeouts
 from mcpsync.errors import (
     AuthError,
@@ -54,67 +55,10 @@ from mcpsync.errors import (
     McpError,
     VersionMismatch,
 )
-from mcpsync.transport.base import TransportFactory
 
-__all__ = ["Connection", "Limits", "Settings"]
+__all__ = ["Connection"]
 
 logger = logging.getLogger("mcpsync")
-
-
-class Limits(NamedTuple):
-    """Bounds of one connection.
-
-    :ivar handlers: request handlers that run at a time; more are refused
-    :ivar callbacks: threads for other callbacks
-    :ivar waiting: callbacks of one call that may wait; past it the latest replaces the one before
-    :ivar submitted: threads for submitted calls that need more than one request
-    :ivar rounds: requests for input in one call
-    """
-
-    handlers: int = 32
-    callbacks: int = 4
-    waiting: int = DEFAULT_WAITING
-    submitted: int = 32
-    rounds: int = 10
-
-
-class Settings(NamedTuple):
-    """What a connection is made with.
-
-    :ivar name: of the server, for errors, logs and threads
-    :ivar factory: builds a fresh transport
-    :ivar protocol: ``auto``, ``legacy``, ``modern`` or a revision
-    :ivar timeouts: how long things may take
-    :ivar client_info: ``clientInfo`` as it travels
-    :ivar capabilities: the client's capabilities as they travel
-    :ivar handlers: for requests of the server
-    :ivar callbacks: where user code runs
-    :ivar log_level: from which the server shall log
-    :ivar verdict_key: names the server in the memory of eras; None: nothing is remembered
-    :ivar lists: the list changes that are wanted, as keys of the ``subscriptions/listen`` filter
-    :ivar result_types: values of ``resultType`` that declared extensions add
-    :ivar notified: told of each notification on the reader's thread; must be quick
-    :ivar gap: told that notifications may have been missed; on the control worker
-    :ivar on_state: the user's callback for state changes
-    """
-
-    name: str
-    factory: TransportFactory
-    protocol: str
-    timeouts: Timeouts
-    client_info: Mapping[str, Any]
-    capabilities: Mapping[str, Any]
-    handlers: Mapping[str, Handler]
-    callbacks: Callbacks
-    notified: Callable[[str, Dict[str, Any]], None]
-    gap: Callable[[FrozenSet[str]], None]
-    log_level: Optional[str] = None
-    verdict_key: Any = None
-    lists: FrozenSet[str] = frozenset()
-    result_types: FrozenSet[str] = frozenset()
-    on_state: Optional[Callable[[str], Any]] = None
-    limits: Limits = Limits()
-    backoff: Backoff = Backoff()
 
 
 class Connection(Owner):
@@ -375,19 +319,8 @@ class Connection(Owner):
                 self._calls.run(link, "logging/setLevel", {"level": self.log_level}, wanted)
             except McpError as error:
                 logger.warning("mcpsync: server %r: the log level was not set: %s", self.name, error)
-        self.subscriptions.want_lists(self._offered_lists())
+        self.subscriptions.want_lists(announced(self.server.get("capabilities"), self._settings.lists))
         self.subscriptions.restore(link, deadline)
-
-    def _offered_lists(self) -> FrozenSet[str]:
-        """The list changes that are wanted and that the server announces."""
-        capabilities = self.server.get("capabilities")
-        offered = capabilities if isinstance(capabilities, dict) else {}
-        return frozenset(
-            key
-            for key in self._settings.lists
-            if isinstance(offered.get(key[: -len("ListChanged")]), dict)
-            and offered[key[: -len("ListChanged")]].get("listChanged")
-        )
 
     def _attempt_failed(self, previous: str, error: BaseException) -> None:
         with self._changed:
@@ -545,7 +478,7 @@ class Connection(Owner):
                 self._closing = False
                 self._changed.notify_all()
 
-    def _end(self, links: list[Link], deadline: Deadline) -> None:
+    def _end(self, links: List[Link], deadline: Deadline) -> None:
         for link in links:
             link.lost(ClientClosed("the client was closed", server=self.name))
         for link in links:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple
 
-__all__ = ["LIST_CHANGES", "Filter", "acknowledged"]
+__all__ = ["LIST_CHANGES", "Filter", "acknowledged", "announced"]
 
 LIST_CHANGES: Dict[str, str] = {
     "notifications/tools/list_changed": "toolsListChanged",
@@ -49,3 +49,11 @@ def acknowledged(params: Mapping[str, Any]) -> Filter:
         frozenset(key for key in LIST_CHANGES.values() if granted.get(key) is True),
         frozenset(uri for uri in uris if isinstance(uri, str)) if isinstance(uris, list) else frozenset(),
     )
+
+
+def announced(capabilities: object, wanted: FrozenSet[str]) -> FrozenSet[str]:
+    """Those of the wanted list changes that a server says it notifies of."""
+    if not isinstance(capabilities, dict):
+        return frozenset()
+    offered = {key: capabilities.get(key[: -len("ListChanged")]) for key in wanted}
+    return frozenset(key for key, value in offered.items() if isinstance(value, dict) and value.get("listChanged"))
