@@ -59,7 +59,7 @@ class Call:
 class Connected:
     """An open transport with its reader thread."""
 
-    def __init__(self, transport: StdioTransport, sink: Optional[Recorder] = None) -> None:
+    def __init__(self, transport: Any, sink: Optional[Recorder] = None) -> None:
         self.transport = transport
         self.sink = sink if sink is not None else Recorder()
         transport.open(Deadline(PATIENCE))
