@@ -33,12 +33,16 @@ def answer(message: Dict[str, Any], notes: List[Any]) -> Dict[str, Any]:
     return {"id": message["id"], "result": {"params": message["params"], "notes": notes}}
 
 
+def deaf(client: ServerEnd) -> None:
+    client.wait_closed()
+
+
 class TestContract(StreamContract):
     def echoing(self) -> Transport:
         return StreamServer(echo)()
 
     def deaf(self) -> Transport:
-        return StreamServer(lambda client: client.wait_closed() and None, capacity=3)()
+        return StreamServer(deaf, capacity=3)()
 
     def gated(self) -> Transport:
         self.gate = threading.Event()
@@ -65,7 +69,7 @@ def test_a_server_that_fails_loses_its_client_and_says_why(caplog: pytest.LogCap
         loss = connection.sink.losses.get(timeout=PATIENCE)
     assert isinstance(loss, ConnectionLost)
     assert loss.maybe_executed
-    assert str(loss) == "server 'inside': the in-memory server failed: ValueError: no such thing"
+    assert str(loss).startswith("server 'inside': the in-memory server failed: ValueError: no such thing")
     assert "no such thing" in caplog.text
 
 
@@ -181,7 +185,11 @@ def test_open_connections_are_lost_on_demand() -> None:
 
 def test_a_server_that_does_not_end_is_named_and_left(caplog: pytest.LogCaptureFixture) -> None:
     stubborn = threading.Event()
-    connection = Connected(StreamServer(lambda client: stubborn.wait() and None, server_name="stubborn")())
+
+    def serve(client: ServerEnd) -> None:
+        assert stubborn.wait(PATIENCE)
+
+    connection = Connected(StreamServer(serve, server_name="stubborn")())
     connection.transport.close(Deadline(0.05))
     assert "'stubborn' goes on after its client has closed" in caplog.text
     stubborn.set()
@@ -260,3 +268,19 @@ def test_send_of_bytes_is_what_the_server_gets() -> None:
         connection.transport.send(Frame("é\n".encode(), "x"), None, Deadline(PATIENCE))
         assert got.get(timeout=PATIENCE) == "é\n".encode()
         assert connection.sink.losses.get(timeout=PATIENCE).message == "the server closed the connection"
+
+
+def no_thread(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_no_thread_for_the_server_is_a_failed_connect(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = StreamServer(echo)
+    transport = server()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", no_thread)
+        with pytest.raises(ConnectFailed, match="no thread can be started for the in-memory server: can't start"):
+            transport.open(Deadline(PATIENCE))
+    with pytest.raises(ConnectionLost):
+        transport.send(Frame(b"{}"), None, Deadline(PATIENCE))
+    transport.close(Deadline(PATIENCE))
