@@ -161,7 +161,22 @@ class TransportError(McpError):
 
 
 class ConnectFailed(TransportError):
-    """No connection could be made; the message names phase and cause."""
+    """No connection could be made; the message names phase and cause.
+
+    :ivar permanent: it will fail again until the user has mended something: the command does not exist, say
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        server: Optional[str] = None,
+        method: Optional[str] = None,
+        request_id: Optional[int] = None,
+        permanent: bool = False,
+    ) -> None:
+        super().__init__(message, server=server, method=method, request_id=request_id)
+        self.permanent = permanent
 
 
 class ConnectTimeout(ConnectFailed, TimeoutError):

@@ -93,8 +93,10 @@ class Client:
     :param on_notification: gets method and params of every notification
     :param on_state: gets each new state of the connection: ``connecting``, ``ready``, ``waiting`` (for the next
         attempt), ``down``, ``dormant``, ``closed``
-    :param callbacks: where all of these run: ``"pool"`` (threads of the library), ``"caller"`` (the thread that
-        waits in a call), or a function that has a UI loop run a callable soon
+    :param observer: for a host of several clients: told of states and changed tools at once, see
+        :class:`~mcpsync.connection.observer.Observer`
+    :param callbacks: where all of these run, but for the observer: ``"pool"`` (threads of the library), ``"caller"``
+        (the thread that waits in a call), or a function that has a UI loop run a callable soon
     :param log_level: from which the server shall log, as ``"info"``
     :param extensions: extensions to declare, with their settings
     :param result_types: values of ``resultType`` that they add
@@ -186,6 +188,16 @@ class Client:
     def state(self) -> str:
         """State of the connection: see ``on_state``."""
         return self._connection.state
+
+    @property
+    def last_error(self) -> Optional[McpError]:
+        """Why it is not connected, as far as that is known; None while it is."""
+        return self._connection.last_error
+
+    @property
+    def sessions(self) -> int:
+        """How many connections it has made so far: what was listed in an earlier one may be out of date."""
+        return self._connection.sessions
 
     @property
     def protocol_version(self) -> Optional[str]:

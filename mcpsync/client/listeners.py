@@ -54,6 +54,10 @@ _LISTINGS: Dict[str, Listing] = {
 }
 
 
+_NOTHING: FrozenSet[str] = frozenset()
+_TOOLS: FrozenSet[str] = frozenset(("toolsListChanged",))
+
+
 class Listeners:
     """The callbacks for notifications of one client.
 
@@ -62,6 +66,7 @@ class Listeners:
     :param on_notification: gets method and params of every notification
     :param debounce: seconds of quiet before a changed listing is fetched
     :param page_limit: the most pages of it
+    :param tools_changed: called at once when the tools may be others; quick
     """
 
     def __init__(
@@ -71,8 +76,10 @@ class Listeners:
         on_notification: Optional[Callable[[str, Dict[str, Any]], Any]],
         debounce: float,
         page_limit: int,
+        tools_changed: Optional[Callable[[], None]] = None,
     ) -> None:
-        self.lists: FrozenSet[str] = frozenset(changes)
+        self.lists: FrozenSet[str] = frozenset(changes) | (_NOTHING if tools_changed is None else _TOOLS)
+        self._tools_changed = tools_changed
         self._changes = changes
         self._on_log = on_log
         self._on_notification = on_notification
@@ -125,15 +132,19 @@ class Listeners:
             connection.dispatch.callback(_bound(function, uri))
 
     def _changed(self, connection: Connection, key: str) -> None:
-        if key not in self._changes:
+        if key not in self.lists:
             return
         with self._lock:
             waiting = self._timers.get(key)
             if waiting is not None:
                 waiting.cancel()
-            self._timers[key] = connection.watchdog.later(
-                self._debounce, lambda: connection.background(lambda: self._refresh(connection, key))
-            )
+            self._timers[key] = connection.watchdog.later(self._debounce, lambda: self._quiet(connection, key))
+
+    def _quiet(self, connection: Connection, key: str) -> None:
+        if self._tools_changed is not None and key in _TOOLS:
+            self._tools_changed()
+        if key in self._changes:
+            connection.background(lambda: self._refresh(connection, key))
 
     # -- elsewhere ---------------------------------------------------------------------------------------------
 

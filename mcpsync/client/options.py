@@ -22,6 +22,7 @@ from mcpsync.errors import ConfigError
 
 if TYPE_CHECKING:
     from mcpsync.client.handlers import ElicitationHandler, Roots, SamplingHandler
+    from mcpsync.connection.observer import Observer
     from mcpsync.transport.base import Transport, TransportFactory
     from mcpsync.types import Implementation, LogMessage, Prompt, Resource, Tool
 
@@ -49,6 +50,7 @@ class Options(NamedTuple):
     on_resources_changed: Optional[Callable[[List[Resource]], Any]] = None
     on_notification: Optional[Callable[[str, Dict[str, Any]], Any]] = None
     on_state: Optional[Callable[[str], Any]] = None
+    observer: Optional[Observer] = None
     callbacks: Callbacks = "pool"
     # protocol
     log_level: Optional[str] = None
@@ -101,6 +103,7 @@ def build(target: Target, options: Options) -> Connection:
                 lists=listeners.lists,
                 result_types=frozenset(options.result_types),
                 on_state=options.on_state,
+                observer=options.observer,
                 limits=options.limits,
                 backoff=options.backoff,
             )
@@ -161,7 +164,14 @@ def _listeners(options: Options) -> Listeners:
         from mcpsync.types import Resource
 
         changes["resourcesListChanged"] = ChangeListener(options.on_resources_changed, Resource.from_wire)
-    return Listeners(changes, options.on_log, options.on_notification, options.debounce, options.page_limit)
+    return Listeners(
+        changes,
+        options.on_log,
+        options.on_notification,
+        options.debounce,
+        options.page_limit,
+        None if options.observer is None else options.observer.tools_changed,
+    )
 
 
 # -- the target ------------------------------------------------------------------------------------------------

@@ -67,6 +67,7 @@ class Connection(Owner):
     :ivar state: as in the module's picture
     :ivar server: what the server said of itself; empty before the first link
     :ivar log_level: the level asked for
+    :ivar sessions: how many links there have been
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -79,6 +80,7 @@ class Connection(Owner):
         self._ids = itertools.count(1)
         self._link: Optional[Link] = None
         self.state = "new"
+        self.sessions = 0
         self._closed = False
         self._build()
 
@@ -183,6 +185,12 @@ class Connection(Owner):
         link = self._link
         return None if link is None else link.session.revision
 
+    @property
+    def last_error(self) -> Optional[McpError]:
+        """Why there is no link, as far as that is known."""
+        with self._changed:
+            return self._unavailable(None) if self.state == "waiting" else self._last_error
+
     def set_log_level(self, level: str) -> None:
         """Remember the level, and let it go with each request where the revision has it so."""
         self.log_level = level
@@ -284,6 +292,7 @@ class Connection(Owner):
                 self._failures = 0
                 self._last_error = None
                 self._link = link
+                self.sessions += 1
                 self.state = "ready"
                 self._upkeep = Upkeep(
                     link,
@@ -442,6 +451,8 @@ class Connection(Owner):
         return ping
 
     def _tell_state(self, state: str) -> None:
+        if self._settings.observer is not None:
+            self._settings.observer.state_changed()
         on_state = self._settings.on_state
         if on_state is not None:
             self.dispatch.callback(lambda: on_state(state))

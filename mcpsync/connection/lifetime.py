@@ -87,14 +87,16 @@ def require_threads() -> None:
     if gevent is not None and gevent.is_module_patched("threading"):
         raise ConnectFailed(
             "gevent has patched the threading module, so the reader of a connection would never run beside a "
-            "blocking call; patch with monkey.patch_all(thread=False), or connect in a process that is not patched"
+            "blocking call; patch with monkey.patch_all(thread=False), or connect in a process that is not patched",
+            permanent=True,
         )
     eventlet = sys.modules.get("eventlet.patcher")
     if eventlet is not None and eventlet.is_monkey_patched("thread"):
         raise ConnectFailed(
             "eventlet has patched the thread module, so the reader of a connection would never run beside a "
-            "blocking call; patch with eventlet.monkey_patch(thread=False), or use a process that is not patched"
+            "blocking call; patch with eventlet.monkey_patch(thread=False), or use a process that is not patched",
+            permanent=True,
         )
     uwsgi = sys.modules.get("uwsgi")
     if uwsgi is not None and not (uwsgi.opt.get("enable-threads") or uwsgi.opt.get("threads")):
-        raise ConnectFailed("uWSGI runs without threads; start it with --enable-threads")
+        raise ConnectFailed("uWSGI runs without threads; start it with --enable-threads", permanent=True)

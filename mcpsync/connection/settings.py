@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional
 
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.dispatch import DEFAULT_WAITING, Callbacks
+from mcpsync.connection.observer import Observer
 from mcpsync.connection.questions import Handler
 from mcpsync.deadline import Timeouts
 from mcpsync.transport.base import TransportFactory
@@ -48,6 +49,7 @@ class Settings(NamedTuple):
     :ivar notified: told of each notification on the reader's thread; must be quick
     :ivar gap: told that notifications may have been missed; on the control worker
     :ivar on_state: the user's callback for state changes
+    :ivar observer: told of them at once
     """
 
     name: str
@@ -65,5 +67,6 @@ class Settings(NamedTuple):
     lists: FrozenSet[str] = frozenset()
     result_types: FrozenSet[str] = frozenset()
     on_state: Optional[Callable[[str], Any]] = None
+    observer: Optional[Observer] = None
     limits: Limits = Limits()
     backoff: Backoff = Backoff()

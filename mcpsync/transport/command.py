@@ -56,7 +56,9 @@ def prepare(
     """
     if cwd is not None and not os.path.isdir(cwd):
         what = "is not a directory" if os.path.exists(cwd) else "does not exist"
-        raise ConnectFailed("cannot start the server: its working directory %r %s" % (cwd, what), server=server)
+        raise ConnectFailed(
+            "cannot start the server: its working directory %r %s" % (cwd, what), server=server, permanent=True
+        )
     program = find_program(command[0], environ, cwd, server, windows=windows)
     if windows and program.lower().endswith((".bat", ".cmd")):
         interpreter = environ.get("COMSPEC") or os.path.join(
@@ -76,19 +78,24 @@ def checked_command(command: Sequence[Any], server: str) -> List[str]:
             "the command must be a list of strings, program first, not one string: "
             "write ['npx', '-y', 'some-server'], or use shlex.split",
             server=server,
+            permanent=True,
         )
     checked: List[str] = []
     for place, part in enumerate(command):
         text = os.fspath(part) if isinstance(part, os.PathLike) else part
         if not isinstance(text, str):
             raise ConnectFailed(
-                "argument %d of the command must be a string, not %s" % (place, type(part).__name__), server=server
+                "argument %d of the command must be a string, not %s" % (place, type(part).__name__),
+                server=server,
+                permanent=True,
             )
         if "\0" in text:
-            raise ConnectFailed("argument %d of the command contains a NUL character" % place, server=server)
+            raise ConnectFailed(
+                "argument %d of the command contains a NUL character" % place, server=server, permanent=True
+            )
         checked.append(text)
     if not checked or not checked[0].strip():
-        raise ConnectFailed("the command is empty: name the program that is the server", server=server)
+        raise ConnectFailed("the command is empty: name the program that is the server", server=server, permanent=True)
     return checked
 
 
@@ -115,19 +122,22 @@ def find_program(
                     return full
                 unfit = unfit or full
             elif os.path.dirname(name) and os.path.isdir(full):
-                raise ConnectFailed("cannot start the server: %r is a directory" % full, server=server)
+                raise ConnectFailed("cannot start the server: %r is a directory" % full, server=server, permanent=True)
     if unfit is not None:
         raise ConnectFailed(
             "cannot start the server: %r is not executable; set its execute bit (chmod +x), or name the interpreter "
             "that runs it first" % unfit,
             server=server,
+            permanent=True,
         )
     raise _not_found(name, candidates, "PATH" in environ, server)
 
 
 def _not_found(name: str, candidates: List[str], has_path: bool, server: str) -> ConnectFailed:
     if os.path.dirname(name):
-        return ConnectFailed("cannot start the server: there is no file %r" % candidates[0], server=server)
+        return ConnectFailed(
+            "cannot start the server: there is no file %r" % candidates[0], server=server, permanent=True
+        )
     text = "cannot start the server: command %r not found" % name
     stem = os.path.splitext(name)[0].lower()
     if stem in _HOW_TO_INSTALL:
@@ -138,7 +148,9 @@ def _not_found(name: str, candidates: List[str], has_path: bool, server: str) ->
         text += "; '~' is not expanded here"
     folders = [os.path.dirname(candidate) for candidate in candidates]
     where = "the server's PATH" if has_path else "the default path, for the server has no PATH"
-    return ConnectFailed("%s (looked for in %s: %s)" % (text, where, os.pathsep.join(folders)), server=server)
+    return ConnectFailed(
+        "%s (looked for in %s: %s)" % (text, where, os.pathsep.join(folders)), server=server, permanent=True
+    )
 
 
 def _suffixes(name: str, environ: Mapping[str, str]) -> List[str]:
@@ -164,6 +176,7 @@ def batch_command_line(program: str, arguments: Sequence[str], server: str) -> s
                 "interpreter would take for its own; name the program behind the batch file instead (node with the "
                 "path of the script, for npx)" % (program, " and ".join(map(repr, unsafe))),
                 server=server,
+                permanent=True,
             )
     # A backslash before the closing quote would escape it for the program behind the batch file.
     quoted = ['"%s"' % (part + "\\" * (len(part) - len(part.rstrip("\\")))) for part in (program, *arguments)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from mcpsync.errors import ConnectFailed
@@ -17,8 +16,7 @@ DEFAULT_LIMIT = 64 * 1024 * 1024
 """Bytes: the default for the longest message, and for what may wait to be sent."""
 
 
-@dataclass(frozen=True)
-class Graces:
+class Graces(NamedTuple):
     """How long a server is waited for, step by step, in seconds. A close with a short deadline takes shares of it.
 
     :ivar flush: for frames that still wait to be written
@@ -94,13 +92,19 @@ class ServerCommand:
             if not isinstance(name, str) or not isinstance(value, str):
                 kind = type(value).__name__ if isinstance(name, str) else "named by a " + type(name).__name__
                 raise ConnectFailed(
-                    "environment variable %r must be a string, not %s" % (name, kind), server=self._server
+                    "environment variable %r must be a string, not %s" % (name, kind),
+                    server=self._server,
+                    permanent=True,
                 )
             if not name or "=" in name or "\0" in name:
-                raise ConnectFailed("%r cannot be the name of an environment variable" % name, server=self._server)
+                raise ConnectFailed(
+                    "%r cannot be the name of an environment variable" % name, server=self._server, permanent=True
+                )
             if "\0" in value:
                 raise ConnectFailed(
-                    "the value of environment variable %r contains a NUL character" % name, server=self._server
+                    "the value of environment variable %r contains a NUL character" % name,
+                    server=self._server,
+                    permanent=True,
                 )
         return self._env
 
@@ -112,5 +116,7 @@ class ServerCommand:
         except TypeError:
             cwd = None
         if not isinstance(cwd, str) or "\0" in cwd or not cwd:
-            raise ConnectFailed("the working directory must be a path, not %r" % (self._cwd,), server=self._server)
+            raise ConnectFailed(
+                "the working directory must be a path, not %r" % (self._cwd,), server=self._server, permanent=True
+            )
         return cwd
