@@ -116,8 +116,7 @@ class Calls:
         if wanted.on_progress is not None:
             more = call.more()
             more.on_progress = in_context(wanted.on_progress)
-            if call.pump is None:
-                more.lane = more.lane or self._dispatch.lane()
+            more.lane = more.lane or self._dispatch.lane(call.pump)
         if wanted.timeouts.total is not None:
             self._arm_total(call, wanted.timeouts.total)
         self.send(link, call, params, send_by)
@@ -355,6 +354,7 @@ class Calls:
         link = call.link
         if link is not None and link.session.retire(call):
             self._tell(link, call, reason)
+            self._drop_progress(call)
             call.complete(None, error)
             return True
         more = call.extras

@@ -3,8 +3,8 @@
 Never on a reader or a watchdog. Three ways, by what the user gave as ``callbacks``:
 
 ``"pool"``
-    threads of the client's own. Handlers get a thread each, up to a limit, and are refused past it; everything
-    else runs one at a time and in order: per call, or for what belongs to no call, per connection.
+    threads of the client's own. Handlers get a thread each, up to a limit; everything else runs one at a time and
+    in order: per call, or for what belongs to no call, per connection.
 ``"caller"``
     the thread that waits in a call runs that call's callbacks while it waits. What belongs to a submitted call
     or to no call runs on any thread that waits on the connection, else on the pool.
@@ -20,7 +20,7 @@ import logging
 from collections import deque
 from contextlib import contextmanager
 from queue import SimpleQueue
-from threading import Lock, get_ident
+from threading import RLock, get_ident
 from typing import Any, Callable, Deque, Iterator, List, Optional, Union
 
 from mcpsync.connection.threads import Workers
@@ -34,6 +34,7 @@ Callbacks = Union[str, Callable[[Callback], Any]]
 
 DEFAULT_WAITING = 16_384
 _TURN = 64  # callbacks that one lane runs before it lets the next one have the thread
+_MOST_CROWDED = 8  # handlers that may wait for a thread, per thread that there may be
 
 
 def run_safely(callback: Callback) -> None:
@@ -45,21 +46,29 @@ def run_safely(callback: Callback) -> None:
 
 
 class Lane:
-    """Callbacks that run one at a time and in order, on threads of a pool.
+    """Callbacks that run one at a time and in order, whatever threads their turns come on.
 
-    :param workers: the pool
+    :param post: has a turn run somewhere; False if it never will
     :param limit: the most callbacks that may wait; past it the latest replaces the one before it
+    :param turn: the most callbacks that run in one turn; None: all there are
     """
 
-    def __init__(self, workers: Workers, limit: int = DEFAULT_WAITING) -> None:
-        self._workers = workers
+    def __init__(
+        self, post: Callable[[Callback], bool], limit: int = DEFAULT_WAITING, turn: Optional[int] = _TURN
+    ) -> None:
+        self._post = post
         self._limit = limit
-        self._lock = Lock()  # guards the queue and the flag
+        self._turn = turn
+        self._renew_lock()
         self._waiting: Deque[Callback] = deque()
-        self._running = False
+        self._running = False  # a turn is posted, or under way
+
+    def _renew_lock(self) -> None:
+        # guards the queue and the flag; reentrant for __del__, as all locks on the way of a call
+        self._lock = RLock()
 
     def put(self, callback: Callback) -> bool:
-        """Run it after those before it. False: the pool is gone."""
+        """Run it after those before it. False: it never will be."""
         with self._lock:
             if len(self._waiting) >= self._limit:
                 self._waiting[-1] = callback
@@ -68,26 +77,43 @@ class Lane:
             if self._running:
                 return True
             self._running = True
-        if self._workers.submit(self._run):
-            return True
-        self.clear()
-        return False
+        return self._post_turn()
 
     def clear(self) -> None:
         """Drop what has not begun."""
         with self._lock:
             self._waiting.clear()
 
+    def after_fork(self) -> None:
+        """In a forked child, where another thread may have held the lock."""
+        self._renew_lock()
+
+    def _post_turn(self) -> bool:
+        if self._post(self._run):
+            return True
+        with self._lock:
+            self._waiting.clear()
+            self._running = False
+        return False
+
     def _run(self) -> None:
-        for _ in range(_TURN):
+        left = self._turn
+        while left is None or left > 0:
             with self._lock:
                 if not self._waiting:
                     self._running = False
                     return
                 callback = self._waiting.popleft()
-            run_safely(callback)
-        if not self._workers.submit(self._run):
-            self.clear()
+            finished = False
+            try:
+                run_safely(callback)
+                finished = True
+            finally:
+                if not finished:  # Ctrl-C, or sys.exit(): it is for this thread, and those behind it for the next turn
+                    self._post_turn()
+            if left is not None:
+                left -= 1
+        self._post_turn()
 
 
 class Pump:
@@ -97,8 +123,12 @@ class Pump:
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[Optional[Callback]] = SimpleQueue()
-        self._lock = Lock()  # guards _open, so that nothing is put into a queue that nobody reads any more
+        self._renew_lock()
         self._open = True
+
+    def _renew_lock(self) -> None:
+        # guards _open, so that nothing is put into a queue that nobody reads any more
+        self._lock = RLock()
 
     def put(self, callback: Callback) -> bool:
         """Have the thread run it. False: it waits no more."""
@@ -120,17 +150,21 @@ class Pump:
             run_safely(callback)
 
     def close(self) -> None:
-        """Accept nothing more, and run what is left."""
+        """Accept nothing more; what is left belongs to a call that is over, or is run by others."""
         with self._lock:
             self._open = False
-        while not self._queue.empty():
-            callback = self._queue.get()
-            if callback is not None:
-                run_safely(callback)
+
+    def after_fork(self) -> None:
+        """In a forked child, where another thread may have held the lock."""
+        self._renew_lock()
 
 
 class Dispatch:
     """The dispatcher of one client.
+
+    What goes to a user's loop, or to whoever waits in a call, is kept in one queue here; they are only told to run
+    the next one of it. So the order holds, and a thread that begins to wait in a call can run what its loop has not
+    come to.
 
     :param callbacks: ``"pool"``, ``"caller"`` or a callable
     :param name: prefix of the threads' names
@@ -152,17 +186,25 @@ class Dispatch:
             raise ValueError("callbacks must be 'pool', 'caller' or a callable, not %r" % (callbacks,))
         self._loop: Optional[Callable[[Callback], Any]] = callbacks if callable(callbacks) else None
         self._pumping = callbacks == "caller"
-        self._max_waiting = max_waiting
         self.never_pumps = callbacks == "pool"
+        self._max_waiting = max_waiting
+        self._most_crowded = _MOST_CROWDED * max_handlers
         self._handlers = Workers(name + "-handler", max_handlers)
         self._callbacks = Workers(name + "-callback", max_callbacks)
         self._common = self.lane()
-        self._pumps_lock = Lock()  # guards the list
+        self._renew_lock()
         self._pumps: List[Pump] = []
+        self._shared: Deque[Callback] = deque()  # each item has a token in the loop, or in every pump of the list
 
-    def lane(self) -> Lane:
-        """A new lane on this dispatcher's pool."""
-        return Lane(self._callbacks, self._max_waiting)
+    def _renew_lock(self) -> None:
+        # guards the list of pumps and the shared queue; reentrant, as all locks on the way of a call
+        self._lock = RLock()
+
+    def lane(self, pump: Optional[Pump] = None) -> Lane:
+        """A new lane: of one call whose thread runs its callbacks, or of whatever else."""
+        if pump is not None:
+            return Lane(pump.put, self._max_waiting, None)
+        return Lane(self._post, self._max_waiting)
 
     def pumps_here(self) -> bool:
         """Whether a call made on this thread has to run callbacks while it waits."""
@@ -170,55 +212,105 @@ class Dispatch:
 
     @contextmanager
     def pumping(self, pump: Pump) -> Iterator[None]:
-        """While a thread waits and runs callbacks; what is left for it afterwards is run before it goes on."""
-        with self._pumps_lock:
+        """While a thread waits and runs callbacks."""
+        with self._lock:
             self._pumps.append(pump)
+            for _ in self._shared:
+                pump.put(self._run_shared)
         try:
             yield
         finally:
-            with self._pumps_lock:
-                self._pumps.remove(pump)
             pump.close()
+            with self._lock:
+                self._pumps.remove(pump)
+                orphans = 0 if self._pumps else len(self._shared)
+            for _ in range(orphans):
+                self._post_shared()
 
-    def handler(self, callback: Callback, pump: Optional[Pump] = None, patient: bool = False) -> bool:
-        """Run a request handler. False: refused, all its threads are busy and it is not ``patient``."""
-        if self._elsewhere(callback, pump):
+    def handler(
+        self, callback: Callback, pump: Optional[Pump] = None, crowded: Optional[Callable[[], None]] = None
+    ) -> bool:
+        """Run a request handler. False: refused.
+
+        :param pump: of the call that it belongs to, if the thread of that runs callbacks
+        :param crowded: called if it has to wait for a thread of the pool
+        """
+        if pump is not None:
+            return pump.put(callback)
+        if self._hand_over(callback):
             return True
         if self._loop is not None:
             return False
-        return self._handlers.submit(callback) if patient else self._handlers.try_submit(callback)
-
-    def callback(self, callback: Callback, lane: Optional[Lane] = None, pump: Optional[Pump] = None) -> bool:
-        """Run anything else, in order within its lane. False: refused."""
-        if self._elsewhere(callback, pump):
+        if crowded is None:
+            return self._handlers.submit(callback)
+        if self._handlers.try_submit(callback):
             return True
-        return self._loop is None and (lane or self._common).put(callback)
-
-    def _elsewhere(self, callback: Callback, pump: Optional[Pump]) -> bool:
-        if pump is not None and pump.put(callback):
-            return True
-        if self._pumps:
-            with self._pumps_lock:
-                pumps = list(self._pumps)
-            if any(each.put(callback) for each in reversed(pumps)):
-                return True
-        if self._loop is None:
+        if self._handlers.waiting >= self._most_crowded:
             return False
+        crowded()
+        return self._handlers.submit(callback)
+
+    def callback(self, callback: Callback, lane: Optional[Lane] = None) -> bool:
+        """Run anything else, in order within its lane. False: refused."""
+        return (lane or self._common).put(callback)
+
+    def _post(self, turn: Callback) -> bool:
+        return self._hand_over(turn) or (self._loop is None and self._callbacks.submit(turn))
+
+    def _hand_over(self, callback: Callback) -> bool:
+        """Have it run by whoever waits in a call, or else by the user's loop."""
+        if self._loop is None and not self._pumping:
+            return False
+        with self._lock:
+            if self._loop is None and not self._pumps:
+                return False
+            self._shared.append(callback)
+            for pump in self._pumps:
+                pump.put(self._run_shared)
+            if self._pumps:
+                return True
+        if self._tell_loop():
+            return True
+        with self._lock:
+            if callback not in self._shared:  # somebody runs it
+                return True
+            self._shared.remove(callback)
+            return False
+
+    def _tell_loop(self) -> bool:
+        loop = self._loop
+        assert loop is not None
         try:
-            self._loop(lambda: run_safely(callback))
+            loop(self._run_shared)
         except Exception:  # the loop is the user's: whatever it raises means that it refuses
             logger.warning("mcpsync: the dispatcher refused a callback", exc_info=True)
             return False
         return True
+
+    def _post_shared(self) -> None:
+        """Nobody waits any more: what is left goes to the loop, or to the pool."""
+        if self._loop is None:
+            self._handlers.submit(self._run_shared)
+        else:
+            self._tell_loop()
+
+    def _run_shared(self) -> None:
+        with self._lock:
+            if not self._shared:  # there are more tokens than callbacks where several threads wait
+                return
+            callback = self._shared.popleft()
+        run_safely(callback)
 
     def stop(self) -> None:
         """Accept nothing more."""
         self._handlers.stop()
         self._callbacks.stop()
 
-    def drain(self, seconds: float) -> bool:
-        """Wait until the threads have ended after :meth:`stop`."""
-        return self._handlers.drain(seconds) and self._callbacks.drain(0 if seconds <= 0 else seconds)
+    def after_fork(self) -> None:
+        """In a forked child: a call of the forking thread may go on there, if only to its end."""
+        self._renew_lock()
+        for pump in self._pumps:
+            pump.after_fork()
 
 
 def in_context(callback: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ Runs on the reader's thread, so everything here is quick; user code is handed to
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import RLock
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from mcpsync.connection.call import Call
@@ -50,7 +50,7 @@ class Inbound:
         self._control = control
         self._notified = notified
         self._ask = ask
-        self._lock = Lock()  # guards the two tables
+        self._lock = RLock()  # guards the two tables
         self._open: Dict[Tuple[int, str, Any], Question] = {}
         self._paused: Dict[int, List[Call]] = {}
 
@@ -76,7 +76,7 @@ class Inbound:
             return
         on_progress = more.on_progress
         if on_progress is not None:
-            self._dispatch.callback(lambda: on_progress(params), more.lane, call.pump)
+            self._dispatch.callback(lambda: on_progress(params), more.lane)
 
     # -- requests of the server --------------------------------------------------------------------------------
 

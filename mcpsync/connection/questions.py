@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import CancelledError
-from threading import Lock
+from threading import RLock
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 
 from mcpsync.connection.dispatch import Dispatch, Pump
@@ -32,6 +32,7 @@ class Handler(NamedTuple):
     wire: Callable[[Any, Dict[str, Any]], Dict[str, Any]]
 
 
+_CROWDED_SECONDS = 2.0
 USER_REJECTED = -1  # as in the examples of `client/sampling`
 
 
@@ -53,7 +54,8 @@ class Question:
         self.params = params
         self.timer: Optional[Timer] = None
         self._done = done
-        self._lock = Lock()  # guards the flag
+        self._lock = RLock()  # guards the flags
+        self._begun = False
         self._over = False
 
     def finish(self, result: Optional[Dict[str, Any]], error: Optional[RpcError]) -> bool:
@@ -67,8 +69,20 @@ class Question:
         self._done(result, error)
         return True
 
+    def refuse_unless_begun(self) -> None:
+        """No thread was free for its handler in time."""
+        with self._lock:
+            if self._begun:
+                return
+            self._begun = True
+        self.finish(None, _busy(self.method))
+
     def run(self, handler: Handler) -> None:
         """Have the handler answer it, on a thread where user code may run."""
+        with self._lock:
+            if self._over or self._begun:
+                return
+            self._begun = True
 
         def resolved(future: Any) -> None:
             self._finish_with(lambda: handler.wire(future.result(), self.params))
@@ -87,6 +101,9 @@ class Question:
             result = answer()
         except (Exception, CancelledError) as error:  # the handler is the user's
             self._failed(error)
+        except BaseException as error:  # Ctrl-C, sys.exit(): for the thread, but the server has to get its answer
+            self._failed(error)
+            raise
         else:
             if result is not None:
                 self.finish(result, None)
@@ -128,7 +145,8 @@ class Questions:
         """Have it answered, within that many seconds.
 
         :param pump: of the call that it belongs to, if its thread runs callbacks
-        :param patient: wait for a free thread instead of refusing
+        :param patient: wait for a free thread as long as it takes; else it is refused after a moment, so that a
+            handler never waits behind blocked ones
         """
         handler = self._handlers.get(question.method)
         if handler is None:
@@ -136,6 +154,13 @@ class Questions:
             question.finish(None, RpcError.of(jsonrpc.METHOD_NOT_FOUND, text))
             return
         question.timer = self._watchdog.later(seconds, question.expire)
-        if not self._dispatch.handler(lambda: question.run(handler), pump, patient):
-            text = "this client is busy: no thread is free for %s" % question.method
-            question.finish(None, RpcError(text, code=jsonrpc.INTERNAL_ERROR))
+
+        def crowded() -> None:
+            self._watchdog.later(_CROWDED_SECONDS, question.refuse_unless_begun)
+
+        if not self._dispatch.handler(lambda: question.run(handler), pump, None if patient else crowded):
+            question.finish(None, _busy(question.method))
+
+
+def _busy(method: str) -> RpcError:
+    return RpcError("this client is busy: no thread is free for %s" % method, code=jsonrpc.INTERNAL_ERROR)

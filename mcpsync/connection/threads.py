@@ -8,12 +8,25 @@ import threading
 from collections import deque
 from typing import Callable, Deque, Optional, Set
 
-__all__ = ["Workers", "forbid_blocking", "is_inner", "start_inner"]
+__all__ = ["Condition", "Workers", "forbid_blocking", "is_inner", "start_inner"]
 
 logger = logging.getLogger("mcpsync")
 
 _inner: Set[int] = set()  # idents of threads that no blocking call may be made on; each adds and removes its own
 get_ident = _thread.get_ident
+
+
+class Condition(threading.Condition):
+    """A condition whose lock Ctrl-C cannot leave taken.
+
+    ``with`` on a lock takes it in one step of the interpreter, but that of the standard condition is a Python
+    function: an interrupt that strikes when it has taken the lock and has not yet returned leaves the lock taken for
+    ever. Here ``with`` finds the methods of the lock itself. The lock is reentrant by default, since the garbage
+    collector may run a ``__del__``, and a signal its handler, in the middle of what the lock guards.
+    """
+
+    __enter__ = property(lambda self: self._lock.__enter__)  # type: ignore[assignment]
+    __exit__ = property(lambda self: self._lock.__exit__)  # type: ignore[assignment]
 
 
 def is_inner() -> bool:
@@ -30,6 +43,11 @@ def forbid_blocking() -> None:
             "a blocking MCP call was made on thread %r, which serves a connection and must never wait "
             "(a __del__ that the garbage collector ran there?)" % threading.current_thread().name
         )
+
+
+def after_fork() -> None:
+    """In a forked child: the threads are gone, and their idents may come again."""
+    _inner.clear()
 
 
 def start_inner(name: str, body: Callable[[], None]) -> threading.Thread:
@@ -67,12 +85,18 @@ class Workers:
         self._limit = limit
         self._inner = inner
         self._idle_seconds = idle
-        # guards the fields below; waited on by idle threads
-        self._changed = threading.Condition(threading.Lock())
+        # guards the fields below; waited on by idle threads, and by those who wait for threads to end
+        self._changed = Condition()
         self._tasks: Deque[Callable[[], None]] = deque()
         self._threads = 0
+        self._idents: Set[int] = set()
         self._idle = 0
         self._stopped = False
+
+    @property
+    def waiting(self) -> int:
+        """How many tasks wait for a thread."""
+        return len(self._tasks)
 
     def submit(self, task: Callable[[], None]) -> bool:
         """Run it as soon as a thread is free. False: it never will be (stopped, or no thread can start)."""
@@ -100,10 +124,9 @@ class Workers:
 
     def _start(self) -> bool:
         # the condition is held
-        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         self._threads += 1
         try:
-            thread.start()
+            threading.Thread(target=self._run, name=self._name, daemon=True).start()
         except RuntimeError:  # the interpreter is shutting down, or the system has no thread left
             self._threads -= 1
             return False
@@ -116,9 +139,10 @@ class Workers:
             self._changed.notify_all()
 
     def drain(self, seconds: Optional[float]) -> bool:
-        """Wait until all threads have ended after :meth:`stop`; False if they have not in time."""
+        """Wait until all threads but the caller's own have ended after :meth:`stop`; False if not in time."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._threads == 0, seconds)
+            own = 1 if get_ident() in self._idents else 0
+            return self._changed.wait_for(lambda: self._threads <= own, seconds)
 
     def _next(self) -> Optional[Callable[[], None]]:
         with self._changed:
@@ -130,22 +154,29 @@ class Workers:
                     return self._tasks.popleft()
             finally:
                 self._idle -= 1
-            self._threads -= 1
-            if self._threads == 0:
-                self._changed.notify_all()
+            # counted out in the same step in which it was found that there is nothing to do
+            self._gone()
             return None
 
+    def _gone(self) -> None:
+        # the condition is held
+        self._threads -= 1
+        self._idents.discard(get_ident())
+        self._changed.notify_all()
+
     def _run(self) -> None:
+        ident = get_ident()
+        self._idents.add(ident)
         if self._inner:
-            _inner.add(get_ident())
+            _inner.add(ident)
         try:
             task = self._next()
             while task is not None:
                 try:
                     task()
-                except Exception:  # whatever a callback raises ends neither the thread nor the next task
+                except BaseException:  # whatever a task raises, sys.exit() too: the next one needs the thread
                     logger.exception("%s: a callback failed", self._name)
                 task = None  # holds no reference while idle
                 task = self._next()
         finally:
-            _inner.discard(get_ident())
+            _inner.discard(ident)
