@@ -39,7 +39,7 @@ from mcpsync.connection.opening import (
 from mcpsync.connection.questions import Questions
 from mcpsync.connection.settings import Settings
 from mcpsync.connection.subscriptions import Subscriptions
-from mcpsync.connection.threads import Workers, forbid_blocking
+from mcpsync.connection.threads import Workers, forbid_blocking, is_inner
 from mcpsync.connection.upkeep import Upkeep
 from mcpsync.connection.watchdog import Timer, Watchdog
 from mcpsync.core.era import Revision
@@ -59,6 +59,8 @@ from mcpsync.errors import (
 __all__ = ["Connection"]
 
 logger = logging.getLogger("mcpsync")
+
+_TELL_SECONDS = 0.5  # the most that closing waits for what still has to be told
 
 
 class Connection(Owner):
@@ -482,6 +484,9 @@ class Connection(Owner):
                 self._upkeep.stop()
             self._changed.notify_all()
         try:
+            if links and links[0] is not self._opening_link and not is_inner():
+                # a call that was cancelled a moment ago: the server hears of it before its stdin ends
+                self._control.flush(min(_TELL_SECONDS, deadline.remaining() or 0.0))
             self._end(links, deadline)
         finally:
             lifetime.unregister(self)

@@ -132,6 +132,18 @@ class Workers:
             return False
         return True
 
+    def flush(self, seconds: Optional[float]) -> bool:
+        """Wait until what was submitted before has been done; only where the limit is one thread.
+
+        :returns: False if it has not been done in time
+        """
+        with self._changed:
+            if not self._tasks and self._idle == self._threads:
+                return True
+        done = threading.Lock()
+        done.acquire()
+        return self.submit(done.release) and done.acquire(timeout=-1 if seconds is None else seconds)
+
     def stop(self) -> None:
         """Accept nothing more; threads end after what was accepted."""
         with self._changed:
