@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
 
 import pytest
+from hypothesis import settings
 
 THREAD_PREFIX = "mcpsync-"
 SETTLE_SECONDS = 5.0
 PYTHONS_OWN = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 """Children that the standard library starts once and keeps until the interpreter ends."""
 POLL_SECONDS = 0.01
+
+settings.register_profile("mcpsync", deadline=None)  # a busy machine is no failure; pytest-timeout bounds each test
+settings.load_profile("mcpsync")
 
 ChildKey = Tuple[int, str]
 """Process id and start time: an id alone may be used again."""

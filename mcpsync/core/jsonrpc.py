@@ -4,13 +4,17 @@ Specification: `basic/index`, "Messages" and "Error Codes" of every revision.
 
 Encoding and decoding are the two most expensive steps of a call, so both go straight to the C parts of the
 standard library's ``json`` (``JSONEncoder.encode`` builds a new C encoder each time, ``json.loads`` guesses the
-encoding each time), or to ``orjson`` where the ``speed`` extra is installed.
+encoding each time), or to ``orjson`` where the ``speed`` extra is installed. Both give the same values, but for one
+case that cannot be told cheaply: ``orjson`` reads an integer of more than 64 bits as a float.
 """
 
 from __future__ import annotations
 
+import enum
 import json
 import json.encoder
+import sys
+from functools import lru_cache
 from typing import Any, Callable, Dict, Optional
 
 from mcpsync.errors import InvalidMessage
@@ -32,6 +36,7 @@ __all__ = [
     "notification",
     "request",
     "result_answer",
+    "shown",
 ]
 
 PARSE_ERROR = -32700
@@ -44,8 +49,19 @@ MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 URL_ELICITATION_REQUIRED = -32042
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-_ASCII_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+def _default(value: Any) -> Any:
+    """What orjson encodes unasked is encoded without it as well, so that the extra changes the speed alone."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    uuid = sys.modules.get("uuid")  # whoever has a UUID has imported it
+    if uuid is not None and isinstance(value, uuid.UUID):
+        return str(value)
+    raise ValueError("%s is not one of JSON's types" % type(value).__name__)
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_default)
+_ASCII_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_default)
 _DECODER = json.JSONDecoder()
 _raw_decode = _DECODER.raw_decode
 
@@ -57,7 +73,7 @@ def _text_encoder() -> Callable[[Any], str]:
         return _ENCODER.encode
     quote = getattr(json.encoder, "encode_basestring")  # noqa: B009 - absent from the type stubs
     # no table of markers: a circular structure ends in RecursionError, and threads share this encoder
-    chunks = make(None, _ENCODER.default, quote, None, ":", ",", False, False, False)
+    chunks = make(None, _default, quote, None, ":", ",", False, False, False)
 
     def encode_text(value: Any) -> str:
         return "".join(chunks(value, 0))
@@ -70,9 +86,13 @@ _encode_text = _text_encoder()
 
 def _encode_plain(value: Any) -> bytes:
     try:
-        return _encode_text(value).encode()
-    except UnicodeEncodeError:  # a lone surrogate: legal in JSON only as an escape
-        return _ASCII_ENCODER.encode(value).encode()
+        text = _encode_text(value)
+        try:
+            return text.encode()
+        except UnicodeEncodeError:  # a lone surrogate: legal in JSON only as an escape
+            return _ASCII_ENCODER.encode(value).encode()
+    except TypeError as error:  # a key that is no text
+        raise ValueError(str(error)) from None
     except RecursionError:
         raise ValueError("it is nested too deeply, or contains itself") from None
 
@@ -88,12 +108,14 @@ def _decode_plain(data: bytes) -> Any:
     return _DECODER.decode(text.lstrip("\ufeff"))
 
 
-_encode: Callable[[Any], bytes] = _encode_plain
+encode: Callable[[Any], bytes] = _encode_plain
+"""JSON text in UTF-8; raises :exc:`ValueError` for what has no JSON form: NaN, a circular structure, an object that is
+none of JSON's types."""
 _decode: Callable[[bytes], Any] = _decode_plain
 
 
 def _use_orjson() -> None:
-    global _encode, _decode
+    global encode, _decode
     try:
         import orjson
     except ImportError:
@@ -107,7 +129,8 @@ def _use_orjson() -> None:
             data: bytes = dumps(value, None, strict)
         except TypeError:  # a wide integer, a key that is no text, a lone surrogate: the standard library decides
             return _encode_plain(value)
-        return data
+        # orjson writes NaN as null and says nothing: where there is a null, the standard library decides as well
+        return _encode_plain(value) if data.partition(b"null")[1] else data
 
     def decode_fast(data: bytes) -> Any:
         try:
@@ -115,19 +138,10 @@ def _use_orjson() -> None:
         except ValueError:  # a lone surrogate, NaN, a BOM: the standard library decides
             return _decode_plain(data)
 
-    _encode, _decode = encode_fast, decode_fast
+    encode, _decode = encode_fast, decode_fast
 
 
 _use_orjson()
-
-
-def encode(value: Any) -> bytes:
-    """JSON text in UTF-8.
-
-    :raises ValueError: the value has no JSON form (NaN, a circular structure)
-    :raises TypeError: it holds an object that is none of JSON's types
-    """
-    return _encode(value)
 
 
 def decode(data: bytes) -> Any:
@@ -152,9 +166,24 @@ def excerpt(data: bytes, limit: int = 200) -> str:
     return shown if len(data) <= limit else "%s... (%d bytes)" % (shown, len(data))
 
 
-def request(request_id: int, method: bytes, params: bytes) -> bytes:
-    """A request from parts that are JSON already; the method without quotes."""
-    return b'{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}' % (request_id, method, params)
+def shown(value: Any, limit: int = 100) -> str:
+    """A decoded value for a log or an error: bounded, on one line; of a structure only that it is one.
+
+    Its ``repr`` would be as long as the message, and fails on one that is nested deeply.
+    """
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "an array"
+    return repr(value[:limit]) if isinstance(value, str) else repr(value)[:limit]
+
+
+@lru_cache(maxsize=256)
+def _quoted(method: str) -> bytes:
+    return encode(method)
+
+
+def request(request_id: int, method: str, params: bytes) -> bytes:
+    """A request whose parameters are JSON already."""
+    return b'{"jsonrpc":"2.0","id":%d,"method":%s,"params":%s}' % (request_id, _quoted(method), params)
 
 
 def notification(method: str, params: Optional[Dict[str, Any]] = None) -> bytes:

@@ -9,7 +9,7 @@ Specification: `basic/versioning` and `basic/transports/stdio`, "Backward Compat
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Union
 
 from mcpsync.core import jsonrpc
 from mcpsync.core.era import (
@@ -114,84 +114,94 @@ class Negotiation:
         self._capabilities = capabilities
         self._remembered = remembered if remembered == "legacy" and self._legacy else None
         self._silence = silence
-        self._probing = False
-        self._probe_answered = False
+        self._in_flight: Set[str] = set()
         self._discovered_twice = False
         self._initialized_twice = False
-        self._by_silence = False
         self._refusal: Optional[McpError] = None
 
     def start(self) -> Step:
         """The first request."""
         if self._modern and self._remembered is None:
-            self._probing = True
-            return self._discover()
+            return self._discover(self._silence if self._legacy else None)
         return self._initialize()
 
     def silent(self) -> Optional[Step]:
         """No answer to the probe in time: ask the old way as well."""
-        if not self._probing or self._probe_answered or not self._legacy:
+        if not self._legacy or self._in_flight != {DISCOVER}:
             return None
-        self._by_silence = True
-        return self._initialize()
+        return self._initialize() if self._refusal is None else Fail(self._refusal)
 
     def died(self, cause: McpError) -> Step:
-        """The process ended. If it died of the probe, it is asked the old way in its next life."""
-        if self._probing and self._legacy and not self._by_silence:
-            self._probing = False
+        """The process ended. If it may have died of the probe, it is asked the old way in its next life."""
+        died_of_probe = DISCOVER in self._in_flight and not self._discovered_twice
+        self._in_flight.clear()
+        self._refusal = None
+        if died_of_probe and self._legacy:
             return Restart(self._initialize())
         return Fail(cause)
 
     def answered(self, method: str, result: Optional[Dict[str, Any]], failure: Optional[McpError]) -> Optional[Step]:
         """An answer came. None: go on waiting for the other request."""
+        self._in_flight.discard(method)
         if method == DISCOVER:
-            self._probe_answered = True
-            return self._discovered(result, failure)
-        return self._initialized(result, failure)
+            return self._discovered(result, failure or InvalidMessage("no answer to server/discover"))
+        return self._initialized(result, failure or InvalidMessage("no answer to initialize"))
 
     # -- modern ------------------------------------------------------------------------------------------------
 
-    def _discover(self) -> Send:
-        silence = self._silence if self._legacy else None
+    def _discover(self, silence: Optional[float]) -> Send:
+        self._in_flight.add(DISCOVER)
         return Send(DISCOVER, {}, REVISIONS[self._modern[-1]], silence)
 
-    def _discovered(self, result: Optional[Dict[str, Any]], failure: Optional[McpError]) -> Optional[Step]:
+    def _discovered(self, result: Optional[Dict[str, Any]], failure: McpError) -> Optional[Step]:
         if result is not None:
             theirs = result.get("supportedVersions")
-            if isinstance(theirs, list):
+            if isinstance(theirs, list) and result.get("resultType", "complete") == "complete":
                 return self._choose(theirs, result)
             failure = InvalidMessage("the answer to server/discover has no supportedVersions")
         if isinstance(failure, RpcError) and failure.code in _MODERN_ERRORS:
-            theirs = failure.data.get("supported") if isinstance(failure.data, dict) else None
-            if failure.code == jsonrpc.UNSUPPORTED_VERSION and isinstance(theirs, list):
-                return self._choose(theirs, None)
+            supported = _supported(failure)
+            if failure.code == jsonrpc.UNSUPPORTED_VERSION and supported is not None:
+                return self._refused_version(supported, failure)
             return Fail(failure)
         if not self._legacy:
-            return Fail(failure or InvalidMessage("no answer to server/discover"))
-        if self._by_silence:  # initialize is on its way already, or has been refused
-            return None if self._refusal is None else Fail(self._refusal)
-        self._probing = False
-        return self._initialize()
+            return Fail(failure)
+        return self._try_legacy()
 
-    def _choose(self, theirs: List[Any], result: Optional[Dict[str, Any]]) -> Optional[Step]:
+    def _choose(self, theirs: List[Any], result: Dict[str, Any]) -> Optional[Step]:
         modern = newest_common(self._modern, theirs)
-        if modern is not None and result is not None:
+        if modern is not None:
             server = dict(result)
             meta = result.get("_meta")
             if isinstance(meta, dict) and SERVER_INFO_KEY in meta:
                 server["serverInfo"] = meta[SERVER_INFO_KEY]
             return Agreed(REVISIONS[modern], server, handshake=False, certain=True)
+        legacy = newest_common(self._legacy, theirs)
+        return Fail(self._mismatch(theirs)) if legacy is None else self._try_legacy(legacy)
+
+    def _refused_version(self, theirs: List[Any], failure: RpcError) -> Optional[Step]:
+        modern = newest_common(self._modern, theirs)
         if modern is not None and not self._discovered_twice:
             # it refused the very revision that it names: that is answered by asking once more
             self._discovered_twice = True
-            return self._discover()
+            return self._discover(None)
         legacy = newest_common(self._legacy, theirs)
         if legacy is not None:
-            self._probing = False
-            return None if self._by_silence else self._initialize(legacy)
-        return Fail(self._mismatch(theirs))
+            return self._try_legacy(legacy)
+        return Fail(failure if modern is not None else self._mismatch(theirs))
 
     # -- legacy ------------------------------------------------------------------------------------------------
+
+    def _try_legacy(self, revision: Optional[str] = None) -> Optional[Step]:
+        """The probe has led nowhere; ``initialize`` may be under way already, or have been refused."""
+        if INITIALIZE in self._in_flight:
+            return None
+        if self._refusal is None:
+            return self._initialize(revision)
+        if revision is None or self._initialized_twice:
+            return Fail(self._refusal)
+        self._initialized_twice = True
+        return self._initialize(revision)
 
     def _initialize(self, revision: Optional[str] = None) -> Send:
         params = {
@@ -199,40 +209,48 @@ class Negotiation:
             "capabilities": dict(self._capabilities),
             "clientInfo": dict(self._client_info),
         }
+        self._in_flight.add(INITIALIZE)
         return Send(INITIALIZE, params, None)
 
-    def _initialized(self, result: Optional[Dict[str, Any]], failure: Optional[McpError]) -> Optional[Step]:
-        if result is None:
-            return self._refused(failure)
-        chosen = result.get("protocolVersion")
-        if chosen in self._legacy:
-            return Agreed(REVISIONS[str(chosen)], result, handshake=True, certain=not self._by_silence)
-        if not isinstance(chosen, str):
-            return Fail(InvalidMessage("the answer to initialize has no protocolVersion"))
-        return Fail(self._mismatch([chosen]))
-
-    def _refused(self, failure: Optional[McpError]) -> Optional[Step]:
-        if self._by_silence and not self._probe_answered:
-            self._refusal = failure or InvalidMessage("no answer to initialize")
+    def _initialized(self, result: Optional[Dict[str, Any]], failure: McpError) -> Optional[Step]:
+        if result is not None:
+            chosen = result.get("protocolVersion")
+            if chosen in self._legacy:
+                # with a probe still unanswered, the server may be a slow modern one
+                return Agreed(REVISIONS[chosen], result, handshake=True, certain=DISCOVER not in self._in_flight)
+            if isinstance(chosen, str) and chosen not in self._ours:
+                failure = self._mismatch([chosen])
+            else:
+                failure = InvalidMessage(
+                    "the answer to initialize has no usable protocolVersion: %s" % jsonrpc.shown(chosen)
+                )
+        self._refusal = failure
+        if DISCOVER in self._in_flight:
             return None  # a slow modern server: its answer to the probe decides
         if self._remembered is not None and self._modern:
             self._remembered = None  # it was legacy once, it is no more
             return self.start()
-        if isinstance(failure, RpcError) and isinstance(failure.data, dict) and not self._initialized_twice:
-            theirs = failure.data.get("supported")
-            legacy = newest_common(self._legacy, theirs)
-            if legacy is not None:
-                self._initialized_twice = True
-                return self._initialize(legacy)
-            if isinstance(theirs, list):
-                return Fail(self._mismatch(theirs))
-        return Fail(failure or InvalidMessage("no answer to initialize"))
+        supported = _supported(failure)
+        legacy = newest_common(self._legacy, supported)
+        if legacy is not None and not self._initialized_twice:
+            self._initialized_twice = True
+            return self._initialize(legacy)
+        if supported is not None and newest_common(self._ours, supported) is None:
+            return Fail(self._mismatch(supported))
+        return Fail(failure)
 
     def _mismatch(self, theirs: List[Any]) -> VersionMismatch:
-        names = [str(name)[:40] for name in theirs[:20]]
+        names = [name[:40] if isinstance(name, str) else jsonrpc.shown(name, 40) for name in theirs[:20]]
         return VersionMismatch(
             "no protocol revision in common: the server speaks %s, this client was to speak %s"
             % (", ".join(names) or "none", ", ".join(self._ours)),
             ours=list(self._ours),
             theirs=names,
         )
+
+
+def _supported(failure: McpError) -> Optional[List[Any]]:
+    """The revisions that an error names, whatever its code."""
+    data = failure.data if isinstance(failure, RpcError) else None
+    supported = data.get("supported") if isinstance(data, dict) else None
+    return supported if isinstance(supported, list) else None

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from typing import AbstractSet, Any, Dict, List, Mapping, NamedTuple, Optional, Union
 
+from mcpsync.core import jsonrpc
 from mcpsync.core.era import Revision
 from mcpsync.errors import InvalidMessage, McpError, ProtocolError, UrlElicitationRequired
 
 __all__ = ["Ask", "Done", "Failed", "Question", "Rounds", "Visit"]
 
 _MAY_ASK = ("tools/call", "resources/read", "prompts/get")
+_OF_ONE_ROUND = ("requestState", "inputResponses")
 _MAY_BE_ASKED = ("elicitation/create", "sampling/createMessage", "roots/list")
 
 
@@ -87,13 +89,13 @@ class Rounds:
         if kind == "complete" or (isinstance(kind, str) and kind in self._result_types):
             return Done(result)
         if kind != "input_required":
-            return Failed(InvalidMessage("the result has an unknown resultType: %.100r" % (kind,)))
+            return Failed(InvalidMessage("the result has an unknown resultType: %s" % jsonrpc.shown(kind)))
         return self._input_required(result)
 
     def next_params(self, answers: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
         """The parameters of the next request: the caller's, the server's state, and the answers if any were asked."""
         params = {**self._params, **self._state}
-        if answers is not None:
+        if answers:
             params["inputResponses"] = dict(answers)
         return params
 
@@ -110,9 +112,11 @@ class Rounds:
         for key, request in requests.items():
             method = request.get("method") if isinstance(request, dict) else None
             if method not in _MAY_BE_ASKED:
-                return Failed(InvalidMessage("the result asks for %.100r, which no client answers" % (method,)))
+                return Failed(InvalidMessage("the result asks for %s, which no client answers" % jsonrpc.shown(method)))
             params = request.get("params")
             questions[key] = Question(method, params if isinstance(params, dict) else {})
+        # what the caller may have given for the first request goes with that one alone
+        self._params = {key: self._params[key] for key in self._params if key not in _OF_ONE_ROUND}
         if "requestState" in result:
             self._state = {"requestState": result["requestState"]}
         return Ask(questions)
@@ -121,7 +125,7 @@ class Rounds:
         if not (isinstance(failure, UrlElicitationRequired) and self._revision.url_elicitation_error):
             return Failed(failure)
         listed = failure.data.get("elicitations") if isinstance(failure.data, dict) else None
-        elicitations = [each for each in listed or [] if isinstance(each, dict)] if isinstance(listed, list) else []
+        elicitations = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
         if not elicitations:
             return Failed(failure)
         return self._one_more() or Visit(elicitations)

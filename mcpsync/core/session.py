@@ -8,7 +8,8 @@ Specification: `basic/index`, "Messages"; `basic/patterns/progress`; `basic/patt
 
 from __future__ import annotations
 
-from typing import Any, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Tuple, TypeVar, Union
+import math
+from typing import Any, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Protocol, TypeVar, Union
 
 from mcpsync.core import jsonrpc
 from mcpsync.core.era import CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY, VERSION_KEY, Revision, declared
@@ -28,7 +29,11 @@ __all__ = [
 
 
 class InFlight(Protocol):
-    """What the session knows of a call: the id of the request that it waits for."""
+    """What the session knows of a call: its method, and the id of the request that it waits for."""
+
+    @property
+    def method(self) -> str:
+        """The MCP method."""
 
     request_id: int
 
@@ -91,6 +96,7 @@ class Oddity(NamedTuple):
 Event = Union[Answered, Progressed, Asked, Withdrawn, Notified, Oddity]
 
 _NO_PARAMS: Dict[str, Any] = {}
+_LISTEN = "subscriptions/listen"
 
 
 class Session(Generic[CallT]):
@@ -108,7 +114,7 @@ class Session(Generic[CallT]):
         self._capabilities = capabilities
         self._calls: Dict[int, CallT] = {}
         self._watched: Dict[int, CallT] = {}
-        self._asked: Dict[Tuple[str, Any], None] = {}
+        self._asked: Dict[Union[int, float, str], Asked] = {}
         self._meta: Dict[str, Any] = {}
         self._meta_json = b""
         self.log_level: Optional[str] = None
@@ -117,18 +123,20 @@ class Session(Generic[CallT]):
 
     def adopt(self, revision: Optional[Revision], log_level: Optional[str] = None) -> None:
         """Speak this revision from now on; ``log_level`` goes with each request where the revision has it so."""
-        self.revision = revision
-        self.log_level = log_level
-        self._meta = {}
+        meta: Dict[str, Any] = {}
         if revision is not None and revision.metadata:
-            self._meta = {
+            meta = {
                 VERSION_KEY: revision.name,
                 CLIENT_INFO_KEY: self._client_info,
                 CAPABILITIES_KEY: declared(self._capabilities, revision),
             }
             if log_level is not None:
-                self._meta[LOG_LEVEL_KEY] = log_level
-        self._meta_json = jsonrpc.encode(self._meta) if self._meta else b""
+                meta[LOG_LEVEL_KEY] = log_level
+        # each replaced whole: another thread may make a request at this moment
+        self._meta_json = jsonrpc.encode(meta) if meta else b""
+        self._meta = meta
+        self.log_level = log_level
+        self.revision = revision
 
     # -- calls -------------------------------------------------------------------------------------------------
 
@@ -137,14 +145,15 @@ class Session(Generic[CallT]):
         call: CallT,
         method: str,
         params: Mapping[str, Any],
-        *,
         progress: bool = False,
         meta: Optional[Mapping[str, Any]] = None,
         log_level: Optional[str] = None,
     ) -> bytes:
         """Open a request for a call, under a new id, and give its bytes.
 
-        :raises ValueError: the parameters have no JSON form
+        :param params: without ``_meta``
+        :param meta: further keys for ``_meta``; those of the protocol stand above them
+        :raises ValueError: the parameters have no JSON form, or ``meta`` names a progress token
         """
         self.last_id = request_id = next(self._ids)
         try:
@@ -156,20 +165,24 @@ class Session(Generic[CallT]):
                 extra = b'%s"progressToken":%d}' % (head, request_id)
             else:
                 extra = self._meta_json
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise ValueError("%s: the parameters have no JSON form: %s" % (method, error)) from None
         if extra:
             body = b'%s%s"_meta":%s}' % (body[:-1], b"," if len(body) > 2 else b"", extra)
+        data = jsonrpc.request(request_id, method, body)
         call.request_id = request_id
         if progress:
             self._watched[request_id] = call
         self._calls[request_id] = call
-        return jsonrpc.request(request_id, method.encode(), body)
+        return data
 
     def _full_meta(
         self, request_id: int, progress: bool, meta: Optional[Mapping[str, Any]], log_level: Optional[str]
     ) -> bytes:
         full = dict(meta or {})
+        if "progressToken" in full:
+            # it might be the token of another call
+            raise ValueError("progressToken is chosen by the client; ask for progress with on_progress")
         full.update(self._meta)
         if log_level is not None:
             full[LOG_LEVEL_KEY] = log_level
@@ -202,7 +215,7 @@ class Session(Generic[CallT]):
         """
         try:
             return jsonrpc.notification(method, None if params is None else dict(params))
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise ValueError("%s: the parameters have no JSON form: %s" % (method, error)) from None
 
     def cancel(self, request_id: int, reason: str) -> bytes:
@@ -212,16 +225,20 @@ class Session(Generic[CallT]):
     # -- requests of the server --------------------------------------------------------------------------------
 
     def answer(self, request_id: Any, result: Any) -> Optional[bytes]:
-        """The answer to a request of the server; None if it was withdrawn or answered already."""
-        if self._asked.pop(_key(request_id), self) is self:
-            return None
-        return jsonrpc.result_answer(request_id, result)
+        """The answer to a request of the server; None if it was withdrawn or answered already.
+
+        :raises ValueError: the result has no JSON form; the request still waits for its answer
+        """
+        data = jsonrpc.result_answer(request_id, result)
+        return None if self._asked.pop(request_id, None) is None else data
 
     def refuse(self, request_id: Any, code: int, message: str, data: Any = None) -> Optional[bytes]:
-        """The refusal of a request of the server; None if it was withdrawn or answered already."""
-        if self._asked.pop(_key(request_id), self) is self:
-            return None
-        return jsonrpc.error_answer(request_id, code, message, data)
+        """The refusal of a request of the server; None if it was withdrawn or answered already.
+
+        :raises ValueError: ``data`` has no JSON form; the request still waits for its answer
+        """
+        refusal = jsonrpc.error_answer(request_id, code, message, data)
+        return None if self._asked.pop(request_id, None) is None else refusal
 
     # -- what comes in -----------------------------------------------------------------------------------------
 
@@ -242,11 +259,13 @@ class Session(Generic[CallT]):
         if self.revision is not None and not self.revision.batching:
             # taken all the same: an answer that is here must not be lost
             events.append(Oddity("batch", "revision %s has no batches" % self.revision.name))
+        if not messages:
+            events.append(Oddity("empty batch", "a batch without messages"))
         for message in messages:
             if type(message) is dict:
                 events.append(self._single(message))
             else:
-                events.append(Oddity("not an object", jsonrpc.excerpt(repr(message).encode("utf-8", "replace"))))
+                events.append(Oddity("not an object", "in a batch: %s" % jsonrpc.shown(message)))
         return events
 
     def _single(self, message: Dict[str, Any]) -> Event:
@@ -254,7 +273,7 @@ class Session(Generic[CallT]):
         if method is None:
             return self._answered(message)
         if type(method) is not str:
-            return Oddity("method", "method is no string: %.200r" % (method,))
+            return Oddity("method", "method is no string: %s" % jsonrpc.shown(method))
         params = message.get("params", _NO_PARAMS)
         if type(params) is not dict:
             params = _NO_PARAMS
@@ -267,14 +286,13 @@ class Session(Generic[CallT]):
         return Notified(method, params)
 
     def _answered(self, message: Dict[str, Any]) -> Event:
-        request_id = message.get("id")
-        if type(request_id) is float and request_id.is_integer():
-            request_id = int(request_id)  # JSON has one kind of number
-        # the type is checked since "0", 0.0 and False are other ids than 0
-        call = self._calls.pop(request_id, None) if type(request_id) is int else None
+        request_id: Any = message.get("id")
+        if type(request_id) is not int:
+            request_id = _own_id(request_id)  # None where it is none: no call has that
+        call = self._calls.pop(request_id, None)
         if call is None:
             return self._unmatched(message)
-        self._watched.pop(call.request_id, None)
+        self._watched.pop(request_id, None)
         result = message.get("result")
         if type(result) is dict:
             return Answered(call, result, None)
@@ -286,42 +304,58 @@ class Session(Generic[CallT]):
     def _unmatched(self, message: Dict[str, Any]) -> Event:
         error = message.get("error")
         if message.get("id") is None and type(error) is dict:
-            return Oddity("error without id", "the server could not read a message: %s" % _rpc_error(error))
-        if type(message.get("id")) is int:
-            return Oddity("late answer", "to request %d, which is not in flight (any more)" % message["id"])
-        return Oddity("unknown answer", "its id %.200r is none of ours" % (message.get("id"),))
+            return Oddity("error without id", "the server could not read a message: %.200s" % _rpc_error(error))
+        named = jsonrpc.shown(message.get("id"))
+        if _own_id(message.get("id")) is not None:
+            return Oddity("late answer", "to request %s, which is not in flight (any more)" % named)
+        return Oddity("unknown answer", "its id %s is none of ours" % named)
 
     def _asks(self, request_id: Any, method: str, params: Dict[str, Any]) -> Event:
-        if type(request_id) not in (int, str, float):
-            return Oddity("request id", "%s came with the id %.200r" % (method, request_id))
+        named = jsonrpc.shown(method), jsonrpc.shown(request_id)
+        if not _is_id(request_id):
+            return Oddity("request id", "%s came with the id %s" % named)
         if self.revision is not None and not self.revision.server_requests:
-            return Oddity("request", "revision %s lets no server send %s" % (self.revision.name, method))
-        if _key(request_id) in self._asked:
-            return Oddity("request id", "%s came with the id %.200r, which is in use" % (method, request_id))
-        self._asked[_key(request_id)] = None
-        return Asked(request_id, method, params)
+            return Oddity("request", "revision %s lets no server send %s" % (self.revision.name, named[0]))
+        asked = Asked(request_id, method, params)
+        if self._asked.setdefault(request_id, asked) is not asked:
+            return Oddity("request id", "%s came with the id %s, which is in use" % named)
+        return asked
 
     def _progress(self, params: Dict[str, Any]) -> Event:
         token = params.get("progressToken")
-        call = self._watched.get(token) if type(token) is int else None
+        own_id: Any = _own_id(token)
+        call = self._watched.get(own_id)
         if call is None:
-            return Oddity("progress", "for the token %.200r, which is not in flight (any more)" % (token,))
+            return Oddity("progress", "for the token %s, which is not in flight (any more)" % jsonrpc.shown(token))
         return Progressed(call, params)
 
     def _cancelled(self, params: Dict[str, Any]) -> Event:
-        request_id = params.get("requestId")
+        request_id: Any = params.get("requestId")
         if self.revision is not None and not self.revision.server_requests:
-            # the end of a subscription, the one request of ours that a server may cancel
-            call = self._calls.pop(request_id, None) if type(request_id) is int else None
+            own_id: Any = _own_id(request_id)
+            call = self._calls.get(own_id)
             if call is not None:
-                return Answered(call, {}, None)
-        elif isinstance(request_id, (int, str, float)) and self._asked.pop(_key(request_id), self) is not self:
-            return Withdrawn(request_id)
-        return Oddity("cancelled", "for the id %.200r, which is not in flight" % (request_id,))
+                if call.method != _LISTEN:
+                    return Oddity("cancelled", "a server may end a subscription, but not %s" % call.method)
+                if self.retire(call):
+                    return Answered(call, {}, None)
+        elif _is_id(request_id):
+            asked = self._asked.pop(request_id, None)
+            if asked is not None:
+                return Withdrawn(asked.request_id)
+        return Oddity("cancelled", "for the id %s, which is not in flight" % jsonrpc.shown(request_id))
 
 
-def _key(request_id: Any) -> Tuple[str, Any]:
-    return type(request_id).__name__, request_id
+def _own_id(value: Any) -> Optional[int]:
+    """What may be an id of ours: JSON has one kind of number, so 1.0 is 1; the text "1" and true are not."""
+    if type(value) is float and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None
+
+
+def _is_id(value: Any) -> bool:
+    """Whether it may be the id of a request of the server, and can go back as it came."""
+    return type(value) in (int, str) or (type(value) is float and math.isfinite(value))
 
 
 def _rpc_error(error: Dict[str, Any]) -> RpcError:
