@@ -110,6 +110,7 @@ def test_a_broken_annotation_names_itself(bad, reason):
 
 
 def test_schemas_are_read_within_bounds():
+    assert mirrors_of({"anyOf": [{"type": "string"}, 4]}) == ()
     assert mirrors_of(None) == mirrors_of(True) == mirrors_of({"properties": 4}) == ()
     assert mirrors_of(schema(a={"default": {"x-mcp-header": 4}, "enum": [{"x-mcp-header": 5}]})) == ()
     deep = {}
