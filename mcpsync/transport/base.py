@@ -91,6 +91,7 @@ class Transport(Protocol):
 
         :raises TransportError: the channel is gone
         :raises Overloaded: there was no room until the deadline
+        :raises RequestTimeout: an exchange was not over at the deadline, and is ended by that
         """
 
     def abort(self, request: Request, reason: str) -> bool:

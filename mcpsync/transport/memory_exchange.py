@@ -10,7 +10,7 @@ import copy
 from typing import Callable, Dict, List, NamedTuple, Optional
 
 from mcpsync.deadline import Deadline
-from mcpsync.errors import McpError, RequestTimeout
+from mcpsync.errors import ConnectionLost, McpError, RequestTimeout
 from mcpsync.transport.base import Frame, Request, StreamId
 from mcpsync.transport.memory_channel import Channel
 from mcpsync.transport.memory_transport import CAPACITY, MemoryServer, MemoryTransport
@@ -220,7 +220,10 @@ class MemoryExchange(MemoryTransport):
         retired = end is self._over or (request is not None and request.answered)
         if retired or (request is None and end is self._finished):
             return
-        raise copy.copy(end)
+        error = copy.copy(end)
+        if isinstance(error, ConnectionLost):
+            error.maybe_executed = request is not None  # the server's function has had it
+        raise error
 
     def _deliver(self, data: bytes, stream: StreamId) -> None:
         assert self._sink is not None
