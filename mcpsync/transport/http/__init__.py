@@ -1,0 +1,1 @@
+"""Streamable HTTP, and the HTTP+SSE transport before it."""
