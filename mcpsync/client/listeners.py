@@ -7,7 +7,7 @@ notifications, on a thread of the library. None of this holds the client, so tha
 from __future__ import annotations
 
 import logging
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional
 
 from mcpsync.client.paging import PROMPTS, RESOURCES, TOOLS, Listing, pages
@@ -86,13 +86,18 @@ class Listeners:
         self._debounce = debounce
         self._page_limit = page_limit
         self._connection: Optional[Connection] = None
-        self._lock = Lock()  # guards the two tables
+        self._lock = RLock()  # guards the two tables
         self._timers: Dict[str, Timer] = {}
         self._updates: Dict[str, List[Callable[[str], Any]]] = {}
 
     def attach(self, connection: Connection) -> None:
         """The connection that they listen to."""
         self._connection = connection
+
+    def after_fork(self) -> None:
+        """In a forked child: the lock may have been held, and the timers are the parent's."""
+        self._lock = RLock()
+        self._timers = {}
 
     # -- on the reader's thread: quick -------------------------------------------------------------------------
 

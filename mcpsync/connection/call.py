@@ -107,6 +107,14 @@ class Call:
         """Wait to be woken. The watchdog sees to it that this happens."""
         self._lock.acquire()
 
+    def after_fork(self, error: McpError) -> None:
+        """In a forked child: who waits for it there, if anybody does, waits no longer."""
+        if self.extras is not None and self.extras.lane is not None:
+            self.extras.lane.after_fork()
+        if self.pump is not None:
+            self.pump.after_fork()
+        self.complete(None, error)
+
     def again(self) -> None:
         """Make ready for another request."""
         self.answered = False
@@ -123,10 +131,11 @@ class Extras:
     :ivar total_at: when that is due, on the monotonic clock
     :ivar pause_left: seconds that its clock may still stand still for
     :ivar paused_since: when it was stopped, if it is
+    :ivar queued: holds one item while the call waits for a thread to go on with it: what ends it with an error
     :ivar asking: holds one item while the call waits for an answer of this side; who takes it wakes the call
     """
 
-    __slots__ = ("asking", "lane", "on_progress", "pause_left", "paused_since", "total", "total_at")
+    __slots__ = ("asking", "lane", "on_progress", "pause_left", "paused_since", "queued", "total", "total_at")
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.on_progress: Optional[Callable[..., Any]] = None
@@ -135,7 +144,15 @@ class Extras:
         self.total_at: Optional[float] = None
         self.pause_left = timeouts.ask
         self.paused_since: Optional[float] = None
+        self.queued: List[Callable[[McpError], None]] = []
         self.asking: List[None] = []
+
+    def dequeue(self) -> Optional[Callable[[McpError], None]]:
+        """Take the call out of the queue for a thread; only one who does this gets something."""
+        try:
+            return self.queued.pop()  # atomic
+        except IndexError:
+            return None
 
     def disarm(self) -> None:
         """The call is over: the total no longer matters."""
@@ -181,3 +198,6 @@ class ContinuedCall(Call):
             super().wake()  # a worker has taken over and waits
         else:
             then(self)
+
+    def after_fork(self, error: McpError) -> None:
+        """The future sees to itself, and no worker is left."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import contextmanager
-from threading import Lock
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
+from threading import RLock
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Set, Tuple
 
 from mcpsync.connection.call import Call, ContinuedCall, Extras, PumpedCall, Wanted
 from mcpsync.connection.dispatch import Dispatch, in_context
@@ -23,6 +23,7 @@ from mcpsync.core import jsonrpc
 from mcpsync.core.rounds import Done, Failed, Rounds, Visit
 from mcpsync.deadline import Deadline
 from mcpsync.errors import (
+    ClientClosed,
     InvalidParams,
     McpError,
     Overloaded,
@@ -74,7 +75,8 @@ class Calls:
         self._result_types = result_types
         self._never_pumps = dispatch.never_pumps
         self._visits: Dict[Any, _Visiting] = {}
-        self._visits_lock = Lock()  # guards the table
+        self._visits_lock = RLock()  # guards the table
+        self._between: Set[Call] = set()  # being continued; each step on it is atomic, as calls hash by identity
 
     # -- blocking ----------------------------------------------------------------------------------------------
 
@@ -140,9 +142,11 @@ class Calls:
             else:
                 transport.send(Frame(data, call.method), call, send_by or call.deadline)
         except McpError:
-            if link.session.retire(call):
-                raise
-            return  # ended by somebody else meanwhile, and that outcome holds
+            if not link.session.retire(call):
+                return  # ended by somebody else meanwhile, and that outcome holds
+            if isinstance(link.cause, ClientClosed):
+                raise self.loss(link.cause, call) from None
+            raise
         if link.cause is not None and link.session.retire(call):
             # the link was lost between the look at it and the send: nobody else completes this call
             call.complete(None, self.loss(link.cause, call))
@@ -182,17 +186,21 @@ class Calls:
                 self._settle(future, call, lambda: convert(result))
             elif failure is not None and not isinstance(failure, UrlElicitationRequired):
                 self._settle(future, call, lambda: _fail(failure))
-            elif not self._steps.submit(further):
-                self._settle(future, call, lambda: _fail(Overloaded("no thread can be started for the call")))
+            else:
+                self._between.add(call)
+                call.more().queued.append(lambda error: self._settle(future, call, lambda: _fail(error)))
+                if not self._steps.submit(further):
+                    self._unqueue(call, Overloaded("no thread can be started for the call"))
 
         def further() -> None:
-            self._settle(future, call, lambda: convert(self._further(call, params)))
+            if call.more().dequeue() is not None:
+                self._settle(future, call, lambda: convert(self._further(call, params)))
 
         call = ContinuedCall(method, wanted, answered)
         lane = call.more().lane = self._dispatch.lane()
         future = CallFuture(
             lambda: self.end(call, RequestCancelled("it was cancelled"), "cancelled"),
-            lambda callback: self._dispatch.callback(callback, lane),
+            lambda callback: self._dispatch.last_callback(callback, lane),
             lambda error: error.located(self._name, method, call.request_id),
         )
         if link.transport.exchange_like:
@@ -216,6 +224,8 @@ class Calls:
 
     def _submit_exchange(self, link: Link, call: ContinuedCall, params: Mapping[str, Any]) -> None:
         def drive() -> None:
+            if call.more().dequeue() is None:  # it was ended before its turn came
+                return
             try:
                 self._begin_submitted(link, call, params, None)
             except McpError as error:
@@ -223,7 +233,11 @@ class Calls:
             except ValueError as error:
                 call.complete(None, InvalidParams(str(error), code=jsonrpc.INVALID_PARAMS))
 
+        call.more().queued.append(lambda error: call.complete(None, error))
+        if call.wanted.length is not None:
+            call.deadline = self._watchdog.arm(call, call.wanted.length)
         if not self._steps.submit(drive):
+            self._disarm(call)
             raise Overloaded("no thread can be started for the exchange", server=self._name, method=call.method)
 
     def _settle(self, future: CallFuture, call: Call, outcome: Callable[[], Any]) -> None:
@@ -239,12 +253,30 @@ class Calls:
             self._disarm(call)
             future.settle(result, None)
 
+    def _unqueue(self, call: Call, error: McpError) -> bool:
+        """End a submitted call that waits for a thread; False if it does not."""
+        give_up = None if call.extras is None else call.extras.dequeue()
+        if give_up is None:
+            return False
+        self._between.discard(call)
+        give_up(error)
+        return True
+
     # -- further requests --------------------------------------------------------------------------------------
 
     def _further(self, call: Call, params: Mapping[str, Any]) -> Dict[str, Any]:
         """Go on with a call whose answer was no complete result; on a thread that may wait."""
+        self._between.add(call)
+        try:
+            return self._further_requests(call, params)
+        finally:
+            self._between.discard(call)
+
+    def _further_requests(self, call: Call, params: Mapping[str, Any]) -> Dict[str, Any]:
         link = call.link
         assert link is not None
+        if link.cause is not None:
+            raise self.loss(link.cause, call)
         revision = link.session.revision
         assert revision is not None
         rounds = Rounds(call.method, params, revision, self._max_rounds, self._result_types)
@@ -357,11 +389,20 @@ class Calls:
             self._drop_progress(call)
             call.complete(None, error)
             return True
+        if self._unqueue(call, error):
+            return True
         more = call.extras
         if more is not None and more.asking:
             more.poke(call)
             return True
         return False
+
+    def lost(self, link: Link, make: Callable[[Call], McpError]) -> None:
+        """End every call of a link, with an error of its own: those in flight, and those between two requests."""
+        link.fail_all(make)
+        for call in list(self._between):
+            if call.link is link:
+                self.end(call, make(call), "lost")
 
     def expired(self, call: Call) -> None:
         """The deadline of a call has passed."""

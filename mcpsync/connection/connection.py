@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import itertools
 import logging
-import os
 import time
 import warnings
-from threading import Condition, Lock
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from mcpsync.connection import lifetime
@@ -39,7 +37,7 @@ from mcpsync.connection.opening import (
 from mcpsync.connection.questions import Questions
 from mcpsync.connection.settings import Settings
 from mcpsync.connection.subscriptions import Subscriptions
-from mcpsync.connection.threads import Workers, forbid_blocking, is_inner
+from mcpsync.connection.threads import Condition, Workers, forbid_blocking, is_inner
 from mcpsync.connection.upkeep import Upkeep
 from mcpsync.connection.watchdog import Timer, Watchdog
 from mcpsync.core.era import Revision
@@ -84,20 +82,22 @@ class Connection(Owner):
         self.state = "new"
         self.sessions = 0
         self._closed = False
+        self._unseen_forks = lifetime.forks_unseen()
         self._build()
+        lifetime.register(self)
 
     def _build(self) -> None:
         """Everything that has a lock or a thread in it: made at first, and made anew in a forked child."""
         settings, limits = self._settings, self._settings.limits
         prefix = "mcpsync-%s" % self.name
-        self._pid = os.getpid()
         # guards the fields below and state, _link, _closed; waited on by those who need the outcome of an attempt
-        self._changed = Condition(Lock())
+        self._changed = Condition()
         self._opening_link: Optional[Link] = None
         self._failures = 0
         self._retry: Optional[Timer] = None
         self._upkeep: Optional[Upkeep] = None
         self._closing = False
+        self._end_of_all = "the client is closed"
         self._last_error: Optional[McpError] = None
         self.dispatch = Dispatch(settings.callbacks, prefix, limits.handlers, limits.callbacks, limits.waiting)
         self.watchdog = Watchdog(prefix + "-watchdog", self._expired)
@@ -137,6 +137,8 @@ class Connection(Owner):
         :raises ValueError: the parameters have no JSON form
         """
         forbid_blocking()
+        if self._unseen_forks:
+            lifetime.after_unseen_fork()
         if wanted is None:
             wanted = Wanted(self.timeouts)
         link = self._link
@@ -156,6 +158,8 @@ class Connection(Owner):
         :param convert: turns the result object into what the future gives; must be quick
         """
         forbid_blocking()
+        if self._unseen_forks:
+            lifetime.after_unseen_fork()
         if wanted is None:
             wanted = Wanted(self.timeouts)
         link = self._link
@@ -169,11 +173,13 @@ class Connection(Owner):
         :raises TransportError: the link is gone
         """
         forbid_blocking()
-        link = self._link or self._ready(method, self.timeouts)
+        link = self.ready_link(method)
         link.send(link.session.notification(method, params), method, None, Deadline(self.timeouts.call))
 
     def ready_link(self, method: str) -> Link:
         """The link, opened if need be."""
+        if self._unseen_forks:
+            lifetime.after_unseen_fork()
         return self._link or self._ready(method, self.timeouts)
 
     @property
@@ -208,29 +214,35 @@ class Connection(Owner):
         :raises ConnectFailed, ProcessExited, VersionMismatch, RpcError: why it failed
         """
         forbid_blocking()
-        lifetime.require_threads()
+        if self._unseen_forks:
+            lifetime.after_unseen_fork()
         if self._link is None:
             self._ready(None, Timeouts(call=None, connect=self.timeouts.connect))
 
     def _ready(self, method: Optional[str], timeouts: Timeouts) -> Link:
         """The link: open one, or wait for whoever does, or say why there is none."""
         deadline = Deadline(timeouts.connect).sooner(timeouts.call)
-        with self._changed:
-            while True:
-                if self._closed:
-                    raise ClientClosed("the client is closed", server=self.name, method=method)
-                if self._link is not None:
-                    return self._link
-                if self.state == "waiting":
-                    raise self._unavailable(method)
-                if self.state != "connecting":
-                    break
-                if not self._changed.wait(deadline.remaining()):
-                    raise ConnectTimeout("the connection was not made in time", server=self.name, method=method)
-            previous = self.state
-            self.state = "connecting"
-        self._tell_state("connecting")
-        return self._open_here(previous, deadline)
+        previous = None
+        try:
+            with self._changed:
+                while True:
+                    if self._closed:
+                        raise ClientClosed(self._end_of_all, server=self.name, method=method)
+                    if self._link is not None:
+                        return self._link
+                    if self.state == "waiting":
+                        raise self._unavailable(method)
+                    if self.state != "connecting":
+                        break
+                    if not self._changed.wait(deadline.remaining()):
+                        raise ConnectTimeout("the connection was not made in time", server=self.name, method=method)
+                previous = self.state
+                self.state = "connecting"
+            return self._open_here(deadline)
+        except BaseException as error:  # Ctrl-C among them: nobody must wait for an attempt that is no more
+            if previous is not None:
+                self._attempt_failed(previous, error)
+            raise
 
     def _unavailable(self, method: Optional[str]) -> ConnectionLost:
         # the condition is held
@@ -242,19 +254,17 @@ class Connection(Owner):
     def _next_attempt(self) -> Optional[float]:
         return None if self._retry is None else max(0.0, self._retry.at - time.monotonic())
 
-    def _open_here(self, previous: str, deadline: Deadline) -> Link:
-        """Make one attempt on this thread; ``connecting`` is this thread's by now."""
+    def _open_here(self, deadline: Deadline) -> Link:
+        """Make one attempt on this thread; ``connecting`` is this thread's by now, and the failure is the caller's."""
+        self._tell_state("connecting")
         try:
-            opened = self._attempt(deadline)
-        except BaseException as error:
-            self._attempt_failed(previous, error)
-            if isinstance(error, McpError):
-                raise connect_error(error, self.name) from None
-            raise
-        return self._adopt(opened)
+            return self._adopt(self._attempt(deadline))
+        except McpError as error:
+            raise connect_error(error, self.name) from None
 
     def _attempt(self, deadline: Deadline) -> Opened:
         settings = self._settings
+        lifetime.require_threads()
         self.watchdog.start()
         negotiation = Negotiation(
             settings.protocol,
@@ -279,7 +289,6 @@ class Connection(Owner):
             if self._closed:
                 raise ClientClosed("the client was closed while it connected", server=self.name)
             self._opening_link = link
-        lifetime.register(self)
         link.open(deadline)
         return link
 
@@ -306,13 +315,9 @@ class Connection(Owner):
                 )
             closed = self._closed
             self._changed.notify_all()
-        if closed:
+        if closed or lost is not None:
             link.close(Deadline(self.timeouts.close))
-            raise ClientClosed("the client was closed while it connected", server=self.name)
-        if lost is not None:
-            link.close(Deadline(self.timeouts.close))
-            self._attempt_failed("new", lost)
-            raise connect_error(lost, self.name)
+            raise lost or ClientClosed("the client was closed while it connected", server=self.name)
         self._restore(link)
         if self._upkeep is not None:
             self._upkeep.start()
@@ -335,17 +340,19 @@ class Connection(Owner):
 
     def _attempt_failed(self, previous: str, error: BaseException) -> None:
         with self._changed:
-            self._opening_link = None
+            unfinished, self._opening_link = self._opening_link, None
             if isinstance(error, McpError):
                 self._last_error = error
-            if self._closed:
-                pass
+            if self._closed or self.state != "connecting":
+                pass  # closed meanwhile, or interrupted when the link stood already
             elif previous == "new" or not _worth_retrying(error):
                 self.state = "new" if previous == "new" else "down"
             else:
                 self._schedule()
             state = self.state
             self._changed.notify_all()
+        if unfinished is not None:
+            unfinished.close(Deadline(self.timeouts.close))
         self._tell_state(state)
 
     def _schedule(self) -> None:
@@ -369,10 +376,10 @@ class Connection(Owner):
                 return
             self.state = "connecting"
             self._retry = None
-        self._tell_state("connecting")
         try:
-            self._open_here("waiting", Deadline(self.timeouts.connect))
+            self._open_here(Deadline(self.timeouts.connect))
         except McpError as error:
+            self._attempt_failed("waiting", error)
             logger.info("mcpsync: server %r: attempt to connect failed: %s", self.name, error)
             return
         self._settings.gap(self._settings.lists)
@@ -420,9 +427,8 @@ class Connection(Owner):
             state = self.state
             self._changed.notify_all()
         if closed:
-            link.fail_all(lambda call: ClientClosed("the client was closed", server=self.name, method=call.method))
-        else:
-            link.fail_all(lambda call: self._calls.loss(cause, call, next_attempt))
+            cause = ClientClosed("the client was closed")
+        self._calls.lost(link, lambda call: self._calls.loss(cause, call, next_attempt))
         self._inbound.lost(link)
         if current and not closed:
             logger.info("mcpsync: server %r: connection lost: %s", self.name, cause.message)
@@ -466,8 +472,12 @@ class Connection(Owner):
 
         :param seconds: for all of it; ``Timeouts.close`` if not given
         """
-        if self._pid != os.getpid():  # pragma: no cover - after_fork has run where fork exists
-            return
+        if is_inner():  # a __del__ that the garbage collector ran here: this thread cannot wait for its own end
+            self._control.submit(lambda: self._close(seconds))
+        else:
+            self._close(seconds)
+
+    def _close(self, seconds: Optional[float] = None) -> None:
         deadline = Deadline(self.timeouts.close if seconds is None else seconds)
         with self._changed:
             if self._closed:
@@ -495,23 +505,30 @@ class Connection(Owner):
                 self._changed.notify_all()
 
     def _end(self, links: List[Link], deadline: Deadline) -> None:
-        for link in links:
-            link.lost(ClientClosed("the client was closed", server=self.name))
-        for link in links:
-            link.close(deadline)
-        self._tell_state("closed")
-        self._control.stop()
-        self._steps.stop()
-        self.dispatch.stop()
-        self.watchdog.stop()
-        self.watchdog.join(deadline.remaining())
-        self._control.drain(deadline.remaining())
+        try:
+            for link in links:
+                link.lost(ClientClosed("the client was closed", server=self.name))
+            for link in links:
+                link.close(deadline)
+        except BaseException:  # Ctrl-C: the servers are ended all the same, without manners
+            deadline = Deadline(0)
+            for link in links:
+                link.close(deadline)
+            raise
+        finally:
+            self._tell_state("closed")
+            self._control.stop()
+            self._steps.stop()
+            self.dispatch.stop()
+            self.watchdog.stop()
+            self.watchdog.join(deadline.remaining())
+            self._control.drain(deadline.remaining())
 
     def abandon(self) -> None:
         """Close in the background: nobody holds the client any more. Safe in a finalizer."""
 
         def forgotten() -> None:
-            self._control.submit(self.close)
+            self._control.submit(self._close)
             warnings.warn("a client for server %r was never closed" % self.name, ResourceWarning, stacklevel=1)
 
         self.watchdog.post(forgotten)
@@ -521,25 +538,24 @@ class Connection(Owner):
         return self._steps.submit(task)
 
     def at_exit(self, seconds: float) -> None:
-        """End the server, and leave calls in flight alone: their threads end with the process."""
+        """At interpreter exit: open nothing any more. The links are ended by themselves."""
         with self._changed:
             self._closed = True
+            self._end_of_all = "the interpreter is shutting down"
             self.state = "closed"
-            links = [link for link in (self._link, self._opening_link) if link is not None]
             self._link = None
-        for link in links:
-            link.cause = link.cause or ClientClosed("the interpreter is shutting down", server=self.name)
-            link.transport.close(Deadline(seconds))
 
     def after_fork(self) -> None:
         """In a forked child: everything here belongs to the parent; the first use opens a link of its own."""
-        links = [link for link in (self._link, self._opening_link) if link is not None]
+        uris = self.subscriptions.uris
+        self.dispatch.after_fork()
         self._link = None
-        for link in links:
-            link.transport.after_fork()
         self._build()
-        if not self._closed:
-            self.state = "dormant"
+        self.subscriptions.inherit(uris)
+        if self.listeners is not None:
+            self.listeners.after_fork()
+        if self.state != "new":
+            self.state = "closed" if self._closed else "dormant"
 
 
 def _worth_retrying(error: BaseException) -> bool:

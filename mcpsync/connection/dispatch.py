@@ -20,10 +20,10 @@ import logging
 from collections import deque
 from contextlib import contextmanager
 from queue import SimpleQueue
-from threading import RLock, get_ident
+from threading import RLock, Thread, get_ident
 from typing import Any, Callable, Deque, Iterator, List, Optional, Union
 
-from mcpsync.connection.threads import Workers
+from mcpsync.connection.threads import Workers, is_inner
 
 __all__ = ["Callback", "Callbacks", "Dispatch", "Lane", "Pump"]
 
@@ -187,6 +187,7 @@ class Dispatch:
         self._loop: Optional[Callable[[Callback], Any]] = callbacks if callable(callbacks) else None
         self._pumping = callbacks == "caller"
         self.never_pumps = callbacks == "pool"
+        self._name = name
         self._max_waiting = max_waiting
         self._most_crowded = _MOST_CROWDED * max_handlers
         self._handlers = Workers(name + "-handler", max_handlers)
@@ -254,6 +255,18 @@ class Dispatch:
         """Run anything else, in order within its lane. False: refused."""
         return (lane or self._common).put(callback)
 
+    def last_callback(self, callback: Callback, lane: Lane) -> None:
+        """Run what must not be lost when the pool has been stopped: a done-callback. A user's loop may refuse it."""
+        if lane.put(callback) or self._loop is not None:
+            return
+        if not is_inner():
+            run_safely(callback)
+            return
+        try:
+            Thread(target=run_safely, args=(callback,), name=self._name + "-callback", daemon=True).start()
+        except RuntimeError:
+            logger.warning("mcpsync: a callback is lost: no thread can be started")
+
     def _post(self, turn: Callback) -> bool:
         return self._hand_over(turn) or (self._loop is None and self._callbacks.submit(turn))
 
@@ -309,6 +322,7 @@ class Dispatch:
     def after_fork(self) -> None:
         """In a forked child: a call of the forking thread may go on there, if only to its end."""
         self._renew_lock()
+        self._common.after_fork()
         for pump in self._pumps:
             pump.after_fork()
 

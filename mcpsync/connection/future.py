@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import weakref
 from concurrent.futures import CancelledError, Future
-from typing import Any, Callable, Optional, TypeVar
+from typing import Any, Callable, List, Optional, TypeVar
 
-from mcpsync.connection.threads import forbid_blocking, logger
-from mcpsync.errors import McpError, RequestCancelled
+from mcpsync.connection.threads import Condition, forbid_blocking
+from mcpsync.errors import ConnectionLost, McpError, RequestCancelled
 
 __all__ = ["CallFuture"]
 
 T = TypeVar("T")
+
+_unsettled: weakref.WeakSet[CallFuture] = weakref.WeakSet()  # what a forked child must not wait for
 
 
 class CallFuture(Future):  # type: ignore[type-arg]  # Future is no generic at run time on Python 3.8 stubs
     """The future result of a submitted call.
 
     ``cancel()`` ends the call, tells the server, and wakes ``wait`` and ``as_completed``. ``result(timeout)``
-    running out does not cancel. Done-callbacks run where the client's other callbacks run, never on a reader.
+    running out does not cancel, nor does Ctrl-C there. Done-callbacks run where the client's other callbacks run,
+    never on a reader.
 
     :param cancel_call: ends the call; False if it is over
     :param dispatch: runs a done-callback
@@ -27,13 +31,15 @@ class CallFuture(Future):  # type: ignore[type-arg]  # Future is no generic at r
     def __init__(
         self,
         cancel_call: Callable[[], bool],
-        dispatch: Callable[[Callable[[], None]], bool],
+        dispatch: Callable[[Callable[[], None]], object],
         describe: Callable[[McpError], McpError],
     ) -> None:
         super().__init__()
+        self._condition = Condition()  # whoever settles it must find no lock that Ctrl-C has left taken
         self._cancel_call = cancel_call
         self._dispatch = dispatch
         self._describe = describe
+        _unsettled.add(self)
 
     def cancel(self) -> bool:
         """End the call; the server is told.
@@ -71,17 +77,14 @@ class CallFuture(Future):  # type: ignore[type-arg]  # Future is no generic at r
     def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
         """Have ``fn(future)`` run, where the client's callbacks run, when the call is over."""
 
-        def hand_over(future: Any) -> None:
-            if not self._dispatch(lambda: fn(future)):
-                logger.warning("mcpsync: a done-callback was refused by the dispatcher")
-
-        super().add_done_callback(hand_over)
+        super().add_done_callback(lambda future: self._dispatch(lambda: fn(future)))
 
     def _cancelled_error(self, error: CancelledError) -> McpError:
         return error if isinstance(error, RequestCancelled) else self._describe(RequestCancelled("it was cancelled"))
 
     def settle(self, result: Any, failure: Optional[BaseException]) -> None:
         """The outcome; only who ended the call may call this."""
+        _unsettled.discard(self)
         if isinstance(failure, RequestCancelled):
             super().cancel()
             self.set_running_or_notify_cancel()
@@ -89,3 +92,15 @@ class CallFuture(Future):  # type: ignore[type-arg]  # Future is no generic at r
             self.set_exception(failure)
         else:
             self.set_result(result)
+
+    def after_fork(self) -> None:
+        """In a forked child, where nobody is left to settle it and its lock may have been held."""
+        self._condition = Condition()
+        self._done_callbacks: List[Callable[[Any], object]] = []
+        self.settle(None, self._describe(ConnectionLost("the call was made in the parent process, which has it still")))
+
+
+def after_fork() -> None:
+    """In a forked child: what the parent waits for will never be settled here."""
+    for future in list(_unsettled):
+        future.after_fork()

@@ -10,72 +10,149 @@ import os
 import sys
 import threading
 import weakref
-from typing import Any, List, Protocol
+from typing import Any, Callable, List, Protocol
 
-from mcpsync.connection import opening
+from mcpsync.connection import future, threads
 from mcpsync.errors import ConnectFailed
 
-__all__ = ["Mortal", "register", "require_threads", "unregister"]
+__all__ = [
+    "Channel",
+    "Mortal",
+    "after_unseen_fork",
+    "forks_unseen",
+    "register",
+    "register_channel",
+    "renew_in_child",
+    "require_threads",
+    "unregister",
+    "unregister_channel",
+]
 
 EXIT_SECONDS = 3.0
+
+
+class Channel(Protocol):
+    """A link, as long as it holds a server or descriptors: from before it opens until it is closed."""
+
+    def after_fork(self) -> None:
+        """In a forked child: let go of the parent's descriptors, and fail the calls that cannot be answered there."""
+
+    def at_exit(self, seconds: float) -> None:
+        """At interpreter exit: end the server; calls in flight are left alone."""
 
 
 class Mortal(Protocol):
     """What this module does to a connection."""
 
     def after_fork(self) -> None:
-        """In a forked child: let go of everything that belongs to the parent."""
+        """In a forked child: renew all locks, and begin anew at the next use."""
 
     def at_exit(self, seconds: float) -> None:
-        """At interpreter exit: end the server; calls in flight are left alone."""
+        """At interpreter exit: open nothing any more; quick. Links are ended after this, within so many seconds."""
 
 
-_open: weakref.WeakSet[Any] = weakref.WeakSet()
-_lock = threading.Lock()  # guards the set
+_connections: weakref.WeakSet[Any] = weakref.WeakSet()
+_channels: weakref.WeakSet[Any] = weakref.WeakSet()
+_lock = threading.RLock()  # guards the sets
+_renewals: List[Callable[[], None]] = [threads.after_fork, future.after_fork]
+_pid = os.getpid()
+_told_multiprocessing = False
 
 
 def register(connection: Mortal) -> None:
     """From now on this connection is looked after."""
     with _lock:
-        _open.add(connection)
+        _connections.add(connection)
 
 
 def unregister(connection: Mortal) -> None:
     """It is closed."""
     with _lock:
-        _open.discard(connection)
+        _connections.discard(connection)
+
+
+def register_channel(channel: Channel) -> None:
+    """From now on this link is looked after."""
+    _tell_multiprocessing()
+    with _lock:
+        _channels.add(channel)
+
+
+def unregister_channel(channel: Channel) -> None:
+    """It holds nothing any more."""
+    with _lock:
+        _channels.discard(channel)
+
+
+def renew_in_child(function: Callable[[], None]) -> None:
+    """Have a module renew its locks in every forked child."""
+    _renewals.append(function)
+
+
+def _tell_multiprocessing() -> None:
+    """Its processes end without a look at ``atexit``, but they run finalizers of its own."""
+    global _told_multiprocessing
+    process = sys.modules.get("multiprocessing.process")
+    if _told_multiprocessing or process is None or process.parent_process() is None:
+        return
+    _told_multiprocessing = True
+    from multiprocessing.util import Finalize
+
+    Finalize(None, _at_exit, exitpriority=0)
 
 
 def _after_fork_in_child() -> None:
-    global _lock
-    _lock = threading.Lock()
-    opening.after_fork()
-    for connection in list(_open):
+    global _lock, _pid, _told_multiprocessing
+    _lock = threading.RLock()
+    _pid = os.getpid()
+    _told_multiprocessing = False
+    for renew in _renewals:
+        renew()
+    channels, connections = list(_channels), list(_connections)
+    _channels.clear()
+    for channel in channels:
+        channel.after_fork()
+    for connection in connections:
         connection.after_fork()
 
 
 def _at_exit() -> None:
     with _lock:
-        connections: List[Mortal] = list(_open)
-    if len(connections) == 1:
-        connections[0].at_exit(EXIT_SECONDS)
-        return
-    threads = []
+        connections: List[Mortal] = list(_connections)
     for connection in connections:
-        thread = threading.Thread(target=connection.at_exit, args=(EXIT_SECONDS,), daemon=True)
+        connection.at_exit(EXIT_SECONDS)
+    with _lock:
+        channels: List[Channel] = list(_channels)
+    enders = [threading.Thread(target=each.at_exit, args=(EXIT_SECONDS,), daemon=True) for each in channels[1:]]
+    late: List[Channel] = channels[:1]
+    for ender, channel in zip(enders, channels[1:]):
         try:
-            thread.start()
+            ender.start()
         except RuntimeError:  # too late for threads: one after the other, then
-            connection.at_exit(EXIT_SECONDS)
-        else:
-            threads.append(thread)
-    for thread in threads:
-        thread.join(EXIT_SECONDS)
+            late.append(channel)
+    for channel in late:
+        channel.at_exit(EXIT_SECONDS)
+    for ender in enders:
+        if ender.ident is not None:
+            ender.join(EXIT_SECONDS)
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
 atexit.register(_at_exit)
+
+
+def forks_unseen() -> bool:
+    """Whether this process may be forked by something that runs none of Python's hooks, as uWSGI does."""
+    return "uwsgi" in sys.modules
+
+
+def after_unseen_fork() -> None:
+    """What the hook would have done, if it was not run."""
+    if os.getpid() != _pid:
+        with _lock:
+            if os.getpid() != _pid:
+                _after_fork_in_child()
 
 
 def require_threads() -> None:

@@ -10,11 +10,12 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Optional, Set
 
+from mcpsync.connection import lifetime
 from mcpsync.connection.call import Call
 from mcpsync.connection.threads import start_inner
 from mcpsync.core.session import Answered, Event, Oddity, Session
 from mcpsync.deadline import Deadline
-from mcpsync.errors import ConnectFailed, ConnectionLost, McpError, ProcessExited
+from mcpsync.errors import ClientClosed, ConnectFailed, ConnectionLost, McpError, ProcessExited
 from mcpsync.transport.base import Frame, Request
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Link:
         self.heard = False
         self._owner = owner
         self._name = name
-        self._lock = threading.Lock()  # guards cause against two reports at once
+        self._lock = threading.RLock()  # guards cause against two reports at once
         self._warned: Set[str] = set()
         self._thread: Optional[threading.Thread] = None
 
@@ -64,6 +65,7 @@ class Link:
 
         :raises ConnectFailed: it cannot be opened; nothing is left behind
         """
+        lifetime.register_channel(self)
         self.transport.open(deadline)
         try:
             self._thread = start_inner("mcpsync-%s-reader" % self._name, self._read)
@@ -77,6 +79,20 @@ class Link:
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(deadline.remaining())
+        lifetime.unregister_channel(self)
+
+    def at_exit(self, seconds: float) -> None:
+        """End the server, and leave calls in flight alone: their threads end with the process."""
+        self.cause = self.cause or ClientClosed("the interpreter is shutting down", server=self._name)
+        self.transport.close(Deadline(seconds))
+
+    def after_fork(self) -> None:
+        """In a forked child: the server is the parent's. A call that this very thread is in the middle of ends."""
+        self._lock = threading.RLock()
+        self.transport.after_fork()
+        self.cause = ConnectionLost("the connection belongs to the parent process", server=self._name)
+        for call in self.session.retire_all():
+            call.after_fork(loss_for(self.cause, server=self._name, method=call.method, request_id=call.request_id))
 
     def _read(self) -> None:
         try:
@@ -133,8 +149,10 @@ class Link:
             call.complete(None, make(call))
 
 
-def loss_for(cause: McpError, **named: Any) -> ConnectionLost:
+def loss_for(cause: McpError, **named: Any) -> McpError:
     """The error of one call for the loss of its link."""
+    if isinstance(cause, ClientClosed):
+        return ClientClosed(cause.message).located(named["server"], named["method"], named["request_id"])
     if isinstance(cause, ProcessExited):
         return ProcessExited(cause.message, exit_code=cause.exit_code, stderr_tail=cause.stderr_tail, **named)
     return ConnectionLost(cause.message, **named)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from queue import Empty, SimpleQueue
-from threading import Lock
+from threading import RLock
 from typing import Any, Callable, Dict, Hashable, NamedTuple, Optional, Tuple
 
+from mcpsync.connection import lifetime
 from mcpsync.connection.link import Link
 from mcpsync.core.negotiation import Agreed, Fail, Negotiation, Restart, Send, Step
 from mcpsync.deadline import Deadline
@@ -29,7 +30,7 @@ logger = logging.getLogger("mcpsync")
 
 _MOST_VERDICTS = 256
 _verdicts: OrderedDict[Hashable, str] = OrderedDict()
-_verdicts_lock = Lock()  # guards the table
+_verdicts_lock = RLock()  # guards the table
 
 
 class Opened(NamedTuple):
@@ -60,10 +61,12 @@ def forget_verdict(key: Hashable) -> None:
         _verdicts.pop(key, None)
 
 
-def after_fork() -> None:
-    """In a forked child: the lock may have been held by a thread that is no more."""
+def _after_fork() -> None:
     global _verdicts_lock
-    _verdicts_lock = Lock()
+    _verdicts_lock = RLock()  # a thread that is no more may have held it
+
+
+lifetime.renew_in_child(_after_fork)
 
 
 class _Probe:
@@ -179,4 +182,6 @@ def connect_error(error: McpError, server: str) -> McpError:
         return ConnectTimeout(error.message, server=server)
     if isinstance(error, TransportError) and not isinstance(error, (ConnectFailed, ProcessExited)):
         return ConnectFailed(error.message, server=server)
+    if isinstance(error, ProcessExited):
+        error.maybe_executed = False  # what was sent was no call of the user's
     return error.located(server)

@@ -10,7 +10,7 @@ Specification: `basic/patterns/subscriptions` (2026-07-28); `server/resources`, 
 from __future__ import annotations
 
 import logging
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, Callable, Dict, FrozenSet, List, Optional
 
 from mcpsync.connection.call import Call, ContinuedCall, Wanted
@@ -71,7 +71,7 @@ class Subscriptions:
         self._watchdog = watchdog
         self._control = control
         self._gap = gap
-        self._lock = Lock()  # guards all fields below
+        self._lock = RLock()  # guards all fields below
         self._lists: FrozenSet[str] = frozenset()
         self._uris: Dict[str, int] = {}
         self._serial = 0
@@ -82,6 +82,15 @@ class Subscriptions:
         """From the next :meth:`restore` on, be told of these list changes."""
         with self._lock:
             self._lists = lists
+
+    @property
+    def uris(self) -> Dict[str, int]:
+        """The resources that are subscribed to, and how often."""
+        return dict(self._uris)
+
+    def inherit(self, uris: Dict[str, int]) -> None:
+        """In a forked child: what the parent had is asked for again on the first link."""
+        self._uris = uris
 
     def add(self, link: Link, uri: str, deadline: Deadline) -> None:
         """Be told when a resource changes; each call needs one :meth:`remove`.

@@ -25,8 +25,8 @@ class Condition(threading.Condition):
     collector may run a ``__del__``, and a signal its handler, in the middle of what the lock guards.
     """
 
-    __enter__ = property(lambda self: self._lock.__enter__)  # type: ignore[assignment]
-    __exit__ = property(lambda self: self._lock.__exit__)  # type: ignore[assignment]
+    __enter__ = property(lambda self: self._lock.__enter__)
+    __exit__ = property(lambda self: self._lock.__exit__)
 
 
 def is_inner() -> bool:

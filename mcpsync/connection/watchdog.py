@@ -15,7 +15,7 @@ import time
 from collections import OrderedDict
 from heapq import heapify, heappop, heappush
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from threading import RLock, Thread
 from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
 from mcpsync.connection.threads import start_inner
@@ -67,7 +67,7 @@ class Watchdog:
         self._name = name
         self._expired = expired
         # guards all below but the entries of the tables by length, see arm()
-        self._lock = Lock()
+        self._lock = RLock()
         self._tables: Dict[float, Dict[Any, float]] = {}
         self._moved: Dict[Any, float] = {}
         self._moments: List[Tuple[float, int, Any]] = []
