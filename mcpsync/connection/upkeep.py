@@ -19,6 +19,7 @@ __all__ = ["Upkeep"]
 
 logger = logging.getLogger("mcpsync")
 
+_LISTEN = "subscriptions/listen"
 _MISSES = 3
 _LOOKS = 4  # idleness is looked for that many times within the time it may last
 
@@ -82,6 +83,10 @@ class Upkeep:
 
         self._timers.append(self._watchdog.later(seconds, due))
 
+    def _busy(self) -> bool:
+        """Whether a call waits for its answer. The stream of notifications waits for none, however long it stands."""
+        return any(call.method != _LISTEN for call in self._link.session.in_flight())
+
     # -- keepalive ---------------------------------------------------------------------------------------------
 
     def _keepalive(self) -> Optional[float]:
@@ -113,7 +118,7 @@ class Upkeep:
         if self._misses < _MISSES or self._link.heard:
             return
         transport = self._link.transport
-        if not transport.exchange_like and self._link.session.in_flight():
+        if not transport.exchange_like and self._busy():
             # a server with one thread cannot answer while it works; were the process dead, the reader would know
             return
         self._link.lost(
@@ -127,7 +132,7 @@ class Upkeep:
         assert limit is not None
         now = time.monotonic()
         last_id = self._link.session.last_id
-        if last_id != self._last_id or self._link.session.in_flight():
+        if last_id != self._last_id or self._busy():
             self._last_id = last_id
             self._used = now
         elif now - self._used >= limit:
@@ -136,7 +141,7 @@ class Upkeep:
         return limit / _LOOKS
 
     def _age(self) -> Optional[float]:
-        if self._link.session.in_flight():
+        if self._busy():
             return 0.1
         self._release("older than %g s" % (self._timeouts.max_lifetime or 0))
         return None

@@ -1,1 +1,33 @@
+"""Many servers, coordinated: their tools for one model, under names of their own.
 
+:class:`Host` is loaded when it is first asked for; the modules beside it that only compute stay cheap to import.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from mcpsync.host.catalog import HostTool
+    from mcpsync.host.host import Host
+    from mcpsync.host.status import ServerStatus
+
+__all__ = ["Host", "HostTool", "ServerStatus"]
+
+_HOME = {
+    "Host": "mcpsync.host.host",
+    "HostTool": "mcpsync.host.catalog",
+    "ServerStatus": "mcpsync.host.status",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError("module 'mcpsync.host' has no attribute %r" % name)
+    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> List[str]:
+    return sorted(__all__)
