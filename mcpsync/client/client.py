@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, TypeVar, Union
 
+from mcpsync.client.held import Held
 from mcpsync.client.options import Options, build, check_level
 from mcpsync.client.paging import PROMPTS, RESOURCES, TEMPLATES, TOOLS, Listing, pages
 from mcpsync.connection.call import Wanted
@@ -60,7 +61,11 @@ def connect(target: Target, **options: Any) -> Client:
     :raises VersionMismatch: no protocol revision in common
     """
     client = Client(target, **options)
-    client.open()
+    try:
+        client.open()
+    except BaseException:
+        client.close()
+        raise
     return client
 
 
@@ -122,7 +127,8 @@ class Client:
             raise ConfigError("unknown option %r" % unknown[0], nearest=nearest[0] if nearest else None)
         self._target = target
         self._options = Options(**options)
-        self._connection: Connection = build(target, self._options)
+        self._held = Held()
+        self._connection: Connection = build(target, self._options, self._held)
         self._wanted = Wanted(self._connection.timeouts)
         self._closed = False
         self._finalizer = weakref.finalize(self, _forgotten, self._connection)
@@ -372,7 +378,7 @@ class Client:
         if not self.capabilities.resources_subscribe:
             raise RpcError.of(-32601, "the server offers no subscriptions to resources").located(self.name)
         if function is not None:
-            self._connection.listeners.add_update(uri, function)
+            self._connection.listeners.add_update(uri, self._held.handle(function))
         self._connection.subscriptions.add(link, uri, self._deadline(timeout))
 
     def unsubscribe_resource(self, uri: str, *, timeout: Optional[float] = None) -> None:

@@ -11,6 +11,7 @@ from mcpsync.client.handlers import (
     roots_handler,
     sampling_handler,
 )
+from mcpsync.client.held import Held
 from mcpsync.client.listeners import LOG_LEVELS, ChangeListener, Listeners
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.connection import Connection
@@ -70,9 +71,10 @@ class Options(NamedTuple):
     stderr: Optional[Callable[[str], Any]] = None
 
 
-def build(target: Target, options: Options) -> Connection:
+def build(target: Target, options: Options, held: Held) -> Connection:
     """The connection to a target.
 
+    :param held: takes the user's functions
     :raises ConfigError: an option, or the target, is not what it has to be
     """
     check_level(options.log_level)
@@ -81,13 +83,13 @@ def build(target: Target, options: Options) -> Connection:
     if isinstance(options.page_limit, bool) or not isinstance(options.page_limit, int) or options.page_limit < 1:
         raise ConfigError("page_limit takes a positive number, not %r" % (options.page_limit,))
     name = options.name or _name_of(target)
-    handlers = _handlers(options)
-    listeners = _listeners(options)
+    handlers = _handlers(options, held)
+    listeners = _listeners(options, held)
     try:
         connection = Connection(
             Settings(
                 name=name,
-                factory=_factory(target, name, options),
+                factory=_factory(target, name, options, held),
                 protocol=_checked_protocol(options.protocol),
                 timeouts=options.timeouts,
                 client_info=_client_info(options.client_info),
@@ -95,15 +97,15 @@ def build(target: Target, options: Options) -> Connection:
                     handlers, options.elicitation_modes, options.sampling_tools, options.extensions
                 ),
                 handlers=handlers,
-                callbacks=options.callbacks,
+                callbacks=held.loop(options.callbacks) if callable(options.callbacks) else options.callbacks,
                 notified=listeners.notified,
                 gap=listeners.gap,
                 log_level=options.log_level,
                 verdict_key=_verdict_key(target, options),
                 lists=listeners.lists,
                 result_types=frozenset(options.result_types),
-                on_state=options.on_state,
-                observer=options.observer,
+                on_state=held.optional(options.on_state),
+                observer=None if options.observer is None else _HeldObserver(options.observer, held),
                 limits=options.limits,
                 backoff=options.backoff,
             )
@@ -139,38 +141,46 @@ def _client_info(given: Optional[Implementation]) -> Dict[str, Any]:
     return {"name": "mcpsync", "version": __version__} if given is None else given.to_wire()
 
 
-def _handlers(options: Options) -> Dict[str, Handler]:
+class _HeldObserver:
+    def __init__(self, observer: Observer, held: Held) -> None:
+        self.state_changed = held.handle(observer.state_changed)
+        self.tools_changed = held.handle(observer.tools_changed)
+
+
+def _handlers(options: Options, held: Held) -> Dict[str, Handler]:
     handlers: Dict[str, Handler] = {}
     if options.elicitation is not None:
-        handlers["elicitation/create"] = elicitation_handler(options.elicitation, options.elicitation_modes)
+        handlers["elicitation/create"] = elicitation_handler(
+            held.handle(options.elicitation), options.elicitation_modes
+        )
     if options.sampling is not None:
-        handlers["sampling/createMessage"] = sampling_handler(options.sampling)
+        handlers["sampling/createMessage"] = sampling_handler(held.handle(options.sampling))
     if options.roots is not None:
-        handlers["roots/list"] = roots_handler(options.roots)
+        handlers["roots/list"] = roots_handler(held.handle(options.roots) if callable(options.roots) else options.roots)
     return handlers
 
 
-def _listeners(options: Options) -> Listeners:
+def _listeners(options: Options, held: Held) -> Listeners:
     changes: Dict[str, ChangeListener] = {}
     if options.on_tools_changed is not None:
         from mcpsync.types import Tool
 
-        changes["toolsListChanged"] = ChangeListener(options.on_tools_changed, Tool.from_wire)
+        changes["toolsListChanged"] = ChangeListener(held.handle(options.on_tools_changed), Tool.from_wire)
     if options.on_prompts_changed is not None:
         from mcpsync.types import Prompt
 
-        changes["promptsListChanged"] = ChangeListener(options.on_prompts_changed, Prompt.from_wire)
+        changes["promptsListChanged"] = ChangeListener(held.handle(options.on_prompts_changed), Prompt.from_wire)
     if options.on_resources_changed is not None:
         from mcpsync.types import Resource
 
-        changes["resourcesListChanged"] = ChangeListener(options.on_resources_changed, Resource.from_wire)
+        changes["resourcesListChanged"] = ChangeListener(held.handle(options.on_resources_changed), Resource.from_wire)
     return Listeners(
         changes,
-        options.on_log,
-        options.on_notification,
+        held.optional(options.on_log),
+        held.optional(options.on_notification),
         options.debounce,
         options.page_limit,
-        None if options.observer is None else options.observer.tools_changed,
+        None if options.observer is None else held.handle(options.observer.tools_changed),
     )
 
 
@@ -193,24 +203,25 @@ def _name_of(target: Any) -> str:
     return os.path.basename(str(command[0])) or "server" if command else "server"
 
 
-def _factory(target: Any, name: str, options: Options) -> Callable[[], Transport]:
+def _factory(target: Any, name: str, options: Options, held: Held) -> Callable[[], Transport]:
     if callable(target):
-        factory: Callable[[], Transport] = target
-        return factory
+        return held.handle(target)
     command = _command(target)
+    env, env_mode, cwd, path_prepend = options.env, options.env_mode, options.cwd, options.path_prepend
+    stderr, max_message = held.optional(options.stderr), options.max_message
 
     def start() -> Transport:
         from mcpsync.transport.stdio import StdioTransport
 
         return StdioTransport(
             command,
-            env=options.env,
-            env_mode=options.env_mode,
-            cwd=options.cwd,
-            path_prepend=options.path_prepend,
+            env=env,
+            env_mode=env_mode,
+            cwd=cwd,
+            path_prepend=path_prepend,
             server_name=name,
-            stderr=options.stderr,
-            max_message=options.max_message,
+            stderr=stderr,
+            max_message=max_message,
         )
 
     return start

@@ -194,14 +194,18 @@ class Watchdog:
 
     def _run(self) -> None:
         while not self._stopped or not self._mailbox.empty():
-            with self._lock:
-                overdue, actions = self._take_due(monotonic())
-            for key in overdue:
-                self._call(self._expired, key)
-            for action in actions:
-                self._call(action)
-            if not overdue and not actions:
+            if not self._deal_with_due():
                 self._sleep()
+
+    def _deal_with_due(self) -> bool:
+        # a function of its own, so that no call and no action is held while the thread sleeps
+        with self._lock:
+            overdue, actions = self._take_due(monotonic())
+        for key in overdue:
+            self._call(self._expired, key)
+        for action in actions:
+            self._call(action)
+        return bool(overdue or actions)
 
     def _sleep(self) -> None:
         # published before the last look at the tables: see arm()
