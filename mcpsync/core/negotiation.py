@@ -135,7 +135,6 @@ class Negotiation:
         """The process ended. If it may have died of the probe, it is asked the old way in its next life."""
         died_of_probe = DISCOVER in self._in_flight and not self._discovered_twice
         self._in_flight.clear()
-        self._refusal = None
         if died_of_probe and self._legacy:
             return Restart(self._initialize())
         return Fail(cause)
@@ -196,11 +195,10 @@ class Negotiation:
         """The probe has led nowhere; ``initialize`` may be under way already, or have been refused."""
         if INITIALIZE in self._in_flight:
             return None
-        if self._refusal is None:
-            return self._initialize(revision)
-        if revision is None or self._initialized_twice:
-            return Fail(self._refusal)
-        self._initialized_twice = True
+        if self._refusal is not None:
+            if revision is None:
+                return Fail(self._refusal)
+            self._initialized_twice = True
         return self._initialize(revision)
 
     def _initialize(self, revision: Optional[str] = None) -> Send:

@@ -397,6 +397,8 @@ def test_silence_then_a_refused_handshake_then_a_list_of_legacy_revisions(answer
     refusal = refused(INITIALIZE, -32602)
     _, error = failed(SILENCE, refusal, answer("2025-03-26"), refused(INITIALIZE, -32000))
     assert error.code == -32000
+    played, _ = failed(SILENCE, refusal, answer("2025-03-26"), supported(INITIALIZE, "2024-11-05"))
+    assert played.trace == [DISCOVER, INITIALIZE, INITIALIZE], "twice is enough"
 
 
 def test_silence_then_the_handshake_twice_refused():

@@ -287,7 +287,9 @@ def test_a_withdrawn_request_gets_no_answer():
     made = session()
     received(made, id=1, method="ping")
     cancelled = {"method": "notifications/cancelled", "params": {"requestId": 1.0}}
-    assert received(made, **cancelled) == Withdrawn(1)
+    withdrawn = received(made, **cancelled)
+    assert withdrawn == Withdrawn(1)
+    assert type(withdrawn.request_id) is int, "the id as the request had it"
     assert received(made, **cancelled).kind == "cancelled"
     assert made.answer(1, {}) is None
 
