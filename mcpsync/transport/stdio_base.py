@@ -12,6 +12,7 @@ from typing import Any, Callable, Mapping, Optional, Protocol, Sequence
 from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectFailed, ConnectionLost, ConnectTimeout
 from mcpsync.transport.base import Frame, Request
+from mcpsync.transport.fork_guard import no_fork
 from mcpsync.transport.server_output import ServerOutput
 from mcpsync.transport.stdio_server import DEFAULT_LIMIT, Graces, Prepared, ServerCommand
 
@@ -124,7 +125,8 @@ class StdioBase:
                 raise ConnectTimeout("no time left to start the server", server=self._server)
             prepared = self._command.prepare()
             self._output = ServerOutput(self._server, self._max_message, prepared.mask, self._stderr_sink)
-            self._start(prepared)
+            with no_fork():
+                self._start(prepared)
             started = True
         finally:
             with self._state:
