@@ -22,6 +22,8 @@ __all__ = ["Call", "ContinuedCall", "PumpedCall", "Wanted"]
 
 allocate_lock = _thread.allocate_lock
 
+_LEAST_SECONDS = 0.001
+
 
 class Wanted:
     """What one call wants beside its parameters. Made once for many calls where nothing special is wanted.
@@ -33,9 +35,10 @@ class Wanted:
     :ivar meta: further keys for ``_meta``
     :ivar log_level: from which the server shall log about this request (modern)
     :ivar plain: nothing has to be prepared before the request is sent
+    :ivar spent: seconds of its time that are gone already
     """
 
-    __slots__ = ("length", "log_level", "meta", "on_progress", "plain", "progress", "timeouts")
+    __slots__ = ("length", "log_level", "meta", "on_progress", "plain", "progress", "spent", "timeouts")
 
     def __init__(
         self,
@@ -51,6 +54,15 @@ class Wanted:
         self.meta = meta
         self.log_level = log_level
         self.plain = on_progress is None and timeouts.total is None
+        self.spent = 0.0
+
+    def after(self, seconds: float) -> Wanted:
+        """The same, by a call that has waited so long already, for its connection to be made."""
+        later = Wanted(self.timeouts, self.on_progress, self.meta, self.log_level)
+        later.spent = seconds
+        if self.timeouts.idle is None and self.length is not None:
+            later.length = max(_LEAST_SECONDS, self.length - seconds)
+        return later
 
 
 class Call:
@@ -79,6 +91,8 @@ class Call:
     table: Optional[Dict[Any, float]] = None
     extras: Optional[Extras] = None
     pump: Optional[Pump] = None
+    background = False
+    """Nobody waits for its answer: a stream of notifications, a sign of life."""
 
     def __init__(self, method: str, wanted: Wanted) -> None:
         self.method = method
@@ -88,9 +102,11 @@ class Call:
 
     def more(self) -> Extras:
         """The extras, made on first use."""
-        if self.extras is None:
-            self.extras = Extras(self.wanted.timeouts)
-        return self.extras
+        extras = self.extras
+        if extras is None:
+            # one step, so that two threads get the same ones
+            extras = self.__dict__.setdefault("extras", Extras(self.wanted.timeouts))
+        return extras
 
     def complete(self, result: Optional[Dict[str, Any]], failure: Optional[McpError]) -> None:
         """The outcome of the request. Only who retired it may call this; any thread, and quick."""
@@ -129,21 +145,36 @@ class Extras:
     :ivar lane: on which its callbacks run in order
     :ivar total: alarm for ``Timeouts.total``
     :ivar total_at: when that is due, on the monotonic clock
+    :ivar pauses: how many reasons there are for its clock to stand still
     :ivar pause_left: seconds that its clock may still stand still for
     :ivar paused_since: when it was stopped, if it is
+    :ivar seconds_left: of its time at that moment
     :ivar queued: holds one item while the call waits for a thread to go on with it: what ends it with an error
     :ivar asking: holds one item while the call waits for an answer of this side; who takes it wakes the call
     """
 
-    __slots__ = ("asking", "lane", "on_progress", "pause_left", "paused_since", "queued", "total", "total_at")
+    __slots__ = (
+        "asking",
+        "lane",
+        "on_progress",
+        "pause_left",
+        "paused_since",
+        "pauses",
+        "queued",
+        "seconds_left",
+        "total",
+        "total_at",
+    )
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.on_progress: Optional[Callable[..., Any]] = None
         self.lane: Optional[Lane] = None
         self.total: Optional[Timer] = None
         self.total_at: Optional[float] = None
+        self.pauses = 0
         self.pause_left = timeouts.ask
         self.paused_since: Optional[float] = None
+        self.seconds_left = 0.0
         self.queued: List[Callable[[McpError], None]] = []
         self.asking: List[None] = []
 
@@ -153,6 +184,10 @@ class Extras:
             return self.queued.pop()  # atomic
         except IndexError:
             return None
+
+    def sooner(self, deadline: Deadline) -> Deadline:
+        """The deadline, or the moment at which the total is over."""
+        return deadline if self.total_at is None or deadline.at <= self.total_at else Deadline.at_moment(self.total_at)
 
     def disarm(self) -> None:
         """The call is over: the total no longer matters."""
@@ -186,10 +221,14 @@ class ContinuedCall(Call):
     """A call whose first answer is handed to a function instead of a waiting thread.
 
     :param then: called with the call, on the thread that completed it; must be quick
+    :param background: nobody waits for its answer
     """
 
-    def __init__(self, method: str, wanted: Wanted, then: Callable[[ContinuedCall], None]) -> None:
+    def __init__(
+        self, method: str, wanted: Wanted, then: Callable[[ContinuedCall], None], background: bool = False
+    ) -> None:
         super().__init__(method, wanted)
+        self.background = background
         self._then: Optional[Callable[[ContinuedCall], None]] = then
 
     def wake(self) -> None:

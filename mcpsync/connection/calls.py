@@ -9,15 +9,17 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import contextmanager
-from threading import RLock
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Set, Tuple
 
 from mcpsync.connection.call import Call, ContinuedCall, Extras, PumpedCall, Wanted
+from mcpsync.connection.clock import Clock
 from mcpsync.connection.dispatch import Dispatch, in_context
 from mcpsync.connection.future import CallFuture
 from mcpsync.connection.link import Link, loss_for
 from mcpsync.connection.questions import Question, Questions
 from mcpsync.connection.threads import Workers
+from mcpsync.connection.visits import Visit as UrlVisit
+from mcpsync.connection.visits import Visits
 from mcpsync.connection.watchdog import Watchdog
 from mcpsync.core import jsonrpc
 from mcpsync.core.rounds import Done, Failed, Rounds, Visit
@@ -74,8 +76,8 @@ class Calls:
         self._max_rounds = max_rounds
         self._result_types = result_types
         self._never_pumps = dispatch.never_pumps
-        self._visits: Dict[Any, _Visiting] = {}
-        self._visits_lock = RLock()  # guards the table
+        self.clock = Clock(watchdog)
+        self.visits = Visits()
         self._between: Set[Call] = set()  # being continued; each step on it is atomic, as calls hash by identity
 
     # -- blocking ----------------------------------------------------------------------------------------------
@@ -125,8 +127,9 @@ class Calls:
 
     def _arm_total(self, call: Call, seconds: float) -> None:
         more = call.more()
-        more.total_at = time.monotonic() + seconds
-        more.total = self._watchdog.later(seconds, lambda: self._overdue(call, seconds))
+        left = max(0.0, seconds - call.wanted.spent)
+        more.total_at = time.monotonic() + left
+        more.total = self._watchdog.later(left, lambda: self._overdue(call, seconds))
 
     def send(self, link: Link, call: Call, params: Mapping[str, Any], send_by: Optional[Deadline] = None) -> None:
         """Send one request of a call. From here on its outcome comes through the call."""
@@ -135,12 +138,14 @@ class Calls:
         data = link.session.request(call, call.method, params, wanted.progress, wanted.meta, wanted.log_level)
         if call.table is None and wanted.length is not None:
             call.deadline = self._watchdog.arm(call, wanted.length)
+        if send_by is None:
+            send_by = call.deadline if call.extras is None else call.extras.sooner(call.deadline)
         transport = link.transport
         try:
             if transport.exchange_like and call.pump is not None:
                 self._exchange_elsewhere(link, call, data)
             else:
-                transport.send(Frame(data, call.method), call, send_by or call.deadline)
+                transport.send(Frame(data, call.method), call, send_by)
         except McpError:
             if not link.session.retire(call):
                 return  # ended by somebody else meanwhile, and that outcome holds
@@ -150,6 +155,24 @@ class Calls:
         if link.cause is not None and link.session.retire(call):
             # the link was lost between the look at it and the send: nobody else completes this call
             call.complete(None, self.loss(link.cause, call))
+
+    def start(
+        self, link: Link, method: str, params: Mapping[str, Any], wanted: Wanted, over: Callable[[Call], None]
+    ) -> None:
+        """Make a call that nobody waits for.
+
+        :param over: called once with the call, on whatever thread completed it; must be quick
+        """
+
+        def then(call: ContinuedCall) -> None:
+            self._disarm(call)
+            over(call)
+
+        call = ContinuedCall(method, wanted, then, background=True)
+        try:
+            self.send(link, call, params, Deadline(TELL_SECONDS))
+        except McpError as error:
+            call.complete(None, error)
 
     def _exchange_elsewhere(self, link: Link, call: Call, data: bytes) -> None:
         """Have a worker drive the exchange, so that this thread can run callbacks."""
@@ -268,9 +291,22 @@ class Calls:
         """Go on with a call whose answer was no complete result; on a thread that may wait."""
         self._between.add(call)
         try:
-            return self._further_requests(call, params)
-        finally:
+            result = self._further_requests(call, params)
+        except BaseException:
             self._between.discard(call)
+            raise
+        if not self._take(call):
+            assert call.ended is not None
+            raise call.ended
+        return result
+
+    def _take(self, call: Call) -> bool:
+        """Decide how a call between requests ends: with its result, or by what ended it; the first one does."""
+        try:
+            self._between.remove(call)  # atomic
+        except KeyError:
+            return False
+        return True
 
     def _further_requests(self, call: Call, params: Mapping[str, Any]) -> Dict[str, Any]:
         link = call.link
@@ -317,7 +353,7 @@ class Calls:
             more.poke(call)
 
         question = Question(method, params, done)
-        self.pause(call)
+        self.clock.pause(call)
         try:
             with _asking(more):
                 self._check_ended(call)
@@ -328,7 +364,7 @@ class Calls:
             question.finish(None, RpcError("the call is over", code=jsonrpc.INTERNAL_ERROR))
             raise
         finally:
-            self.resume(call)
+            self.clock.resume(call)
         result, error = outcome[0]
         if result is None:
             raise error or RpcError("the question got no answer", code=jsonrpc.INTERNAL_ERROR)
@@ -336,42 +372,36 @@ class Calls:
 
     def _visit_all(self, call: Call, step: Visit) -> None:
         """Have each URL visited, and wait until the server says that it is done with it."""
+        required = call.failure
+        assert required is not None
+        if not self._questions.has("elicitation/create"):
+            raise required
         for params in step.elicitations:
-            visit = _Visiting()
-            key = params.get("elicitationId")
-            with self._visits_lock:
-                self._visits[key] = visit
+            visit = self.visits.begin(params.get("elicitationId"))
             try:
                 answer = self._ask(call, "elicitation/create", {**params, "mode": "url"})
                 if answer.get("action") != "accept":
-                    raise call.failure or RequestCancelled("the URL was not visited")
+                    raise required
                 self._await_visit(call, visit)
+                self._check_ended(call)
             finally:
-                with self._visits_lock:
-                    self._visits.pop(key, None)
+                self.visits.end(visit)
 
-    def _await_visit(self, call: Call, visit: _Visiting) -> None:
+    def _await_visit(self, call: Call, visit: UrlVisit) -> None:
         # servers may leave the notification out, so after the time for an answer the call is simply tried again
         more = call.more()
         timer = self._watchdog.later(call.wanted.timeouts.ask, lambda: more.poke(call))
-        self.pause(call)
+        self.clock.pause(call)
         try:
             with _asking(more):
+                self._check_ended(call)
                 visit.over = lambda: more.poke(call)
                 if visit.completed:
                     more.poke(call)
                 call.wait()
         finally:
             timer.cancel()
-            self.resume(call)
-
-    def visited(self, elicitation_id: Any) -> None:
-        """The server is done with a URL that was visited (``notifications/elicitation/complete``)."""
-        with self._visits_lock:
-            visit = self._visits.get(elicitation_id)
-        if visit is not None:
-            visit.completed = True
-            visit.over()
+            self.clock.resume(call)
 
     # -- ends --------------------------------------------------------------------------------------------------
 
@@ -391,9 +421,8 @@ class Calls:
             return True
         if self._unqueue(call, error):
             return True
-        more = call.extras
-        if more is not None and more.asking:
-            more.poke(call)
+        if self._take(call):
+            call.more().poke(call)
             return True
         return False
 
@@ -406,22 +435,25 @@ class Calls:
 
     def expired(self, call: Call) -> None:
         """The deadline of a call has passed."""
-        self._overdue(call, call.wanted.length)
+        timeouts = call.wanted.timeouts
+        self._overdue(call, timeouts.call if timeouts.idle is None else timeouts.idle)
 
     def _overdue(self, call: Call, seconds: Optional[float]) -> None:
-        what = "no answer" if call.wanted.timeouts.idle is None else "no sign of life"
+        what = "no answer" if seconds != call.wanted.timeouts.idle else "no sign of life"
         error = RequestTimeout("%s within %g s" % (what, seconds or 0), after=seconds)
         self.end(call, error, "timed out")
 
     def loss(self, cause: McpError, call: Call, next_attempt: Optional[float] = None) -> McpError:
         """The error of one call whose link is gone."""
+        link = call.link
+        untold = link is not None and not link.transport.exchange_like and link.transport.abort(call, "lost")
         return loss_for(
             cause,
             server=self._name,
             method=call.method,
             request_id=call.request_id,
             next_attempt=next_attempt,
-            maybe_executed=True,
+            maybe_executed=not untold,
         )
 
     def _tell(self, link: Link, call: Call, reason: str) -> None:
@@ -441,40 +473,6 @@ class Calls:
             call.extras.on_progress = None
             if call.extras.lane is not None:
                 call.extras.lane.clear()
-
-    # -- the clock ---------------------------------------------------------------------------------------------
-
-    def pause(self, call: Call) -> None:
-        """Stop the clock of a call: its deadline moves away by all the time that it may still be paused."""
-        at = self._watchdog.moment(call)
-        more = call.more()
-        if at is not None and more.paused_since is None and more.pause_left > 0:
-            more.paused_since = time.monotonic()
-            call.deadline = Deadline.at_moment(at)
-            self._watchdog.move(call, at + more.pause_left)
-
-    def resume(self, call: Call) -> None:
-        """Let the clock of a call go on where it stood."""
-        more = call.more()
-        if more.paused_since is None:
-            return
-        used = min(time.monotonic() - more.paused_since, more.pause_left)
-        more.pause_left -= used
-        more.paused_since = None
-        call.deadline = Deadline.at_moment(call.deadline.at + used)
-        self._watchdog.move(call, call.deadline.at)
-
-
-class _Visiting:
-    """A URL that is being visited.
-
-    :ivar completed: the server has said that it is done
-    :ivar over: called when it says so
-    """
-
-    def __init__(self) -> None:
-        self.completed = False
-        self.over: Callable[[], None] = lambda: None
 
 
 @contextmanager

@@ -13,11 +13,12 @@ States::
 
 from __future__ import annotations
 
+import copy
 import itertools
 import logging
 import time
 import warnings
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mcpsync.connection import lifetime
 from mcpsync.connection.call import Call, Wanted
@@ -36,6 +37,7 @@ from mcpsync.connection.opening import (
 )
 from mcpsync.connection.questions import Questions
 from mcpsync.connection.settings import Settings
+from mcpsync.connection.states import States
 from mcpsync.connection.subscriptions import Subscriptions
 from mcpsync.connection.threads import Condition, Workers, forbid_blocking, is_inner
 from mcpsync.connection.upkeep import Upkeep
@@ -93,7 +95,12 @@ class Connection(Owner):
         # guards the fields below and state, _link, _closed; waited on by those who need the outcome of an attempt
         self._changed = Condition()
         self._opening_link: Optional[Link] = None
+        self._previous_link: Optional[Link] = None
+        self._attempt_error: Optional[McpError] = None
+        self._states = States(self._tell_state)
         self._failures = 0
+        self._stands_since = 0.0
+        self._unused_id: Optional[int] = None
         self._retry: Optional[Timer] = None
         self._upkeep: Optional[Upkeep] = None
         self._closing = False
@@ -101,7 +108,8 @@ class Connection(Owner):
         self._last_error: Optional[McpError] = None
         self.dispatch = Dispatch(settings.callbacks, prefix, limits.handlers, limits.callbacks, limits.waiting)
         self.watchdog = Watchdog(prefix + "-watchdog", self._expired)
-        self._control = Workers(prefix + "-control", 1, inner=True)
+        self._control = Workers(prefix + "-control", 1, inner=True)  # sends what must not wait
+        self._links = Workers(prefix + "-link", 1, inner=True)  # opens and closes links, which takes its time
         self._steps = Workers(prefix + "-call", limits.submitted)
         questions = Questions(settings.handlers, self.dispatch, self.watchdog)
         self._calls = Calls(
@@ -114,12 +122,13 @@ class Connection(Owner):
             limits.rounds,
             settings.result_types,
         )
-        self.subscriptions = Subscriptions(self.name, self._calls, self.watchdog, self._control, settings.gap)
+        self.subscriptions = Subscriptions(
+            self.name, self._calls, self.watchdog, self._links, settings.gap, settings.backoff
+        )
         self._inbound = Inbound(
             self._calls,
             questions,
             self.dispatch,
-            self.watchdog,
             self._control,
             self._notified,
             settings.timeouts.ask,
@@ -143,7 +152,11 @@ class Connection(Owner):
             wanted = Wanted(self.timeouts)
         link = self._link
         if link is None:
-            link = self._ready(method, wanted.timeouts)
+            link, wanted = self._reach(method, wanted)
+        try:
+            return self._calls.run(link, method, params, wanted)
+        except ConnectionLost as error:
+            link, wanted = self._next_link(link, error, method, wanted)
         return self._calls.run(link, method, params, wanted)
 
     def submit(
@@ -164,8 +177,26 @@ class Connection(Owner):
             wanted = Wanted(self.timeouts)
         link = self._link
         if link is None:
-            link = self._ready(method, wanted.timeouts)
+            link, wanted = self._reach(method, wanted)
+        try:
+            return self._calls.submit(link, method, params, wanted, convert)
+        except ConnectionLost as error:
+            link, wanted = self._next_link(link, error, method, wanted)
         return self._calls.submit(link, method, params, wanted, convert)
+
+    def _reach(self, method: str, wanted: Wanted) -> Tuple[Link, Wanted]:
+        """The link for a call, opened if need be within its time, and what it wants with that time taken off."""
+        began = time.monotonic()
+        link = self._ready(method, wanted.timeouts)
+        return link, wanted.after(time.monotonic() - began)
+
+    def _next_link(self, link: Link, error: ConnectionLost, method: str, wanted: Wanted) -> Tuple[Link, Wanted]:
+        """For a call whose request never went out: its link was closed, as unused, in the moment of the call."""
+        if not link.released or error.maybe_executed:
+            if error.next_attempt is None and not error.maybe_executed:
+                error.next_attempt = self._next_attempt()
+            raise error
+        return self._reach(method, wanted)
 
     def notify(self, method: str, params: Optional[Mapping[str, Any]] = None) -> None:
         """Send a notification.
@@ -221,8 +252,10 @@ class Connection(Owner):
 
     def _ready(self, method: Optional[str], timeouts: Timeouts) -> Link:
         """The link: open one, or wait for whoever does, or say why there is none."""
-        deadline = Deadline(timeouts.connect).sooner(timeouts.call)
+        call = timeouts.call if timeouts.idle is None else None
+        deadline = Deadline(timeouts.connect).sooner(call).sooner(timeouts.total)
         previous = None
+        waited = False
         try:
             with self._changed:
                 while True:
@@ -233,11 +266,15 @@ class Connection(Owner):
                     if self.state == "waiting":
                         raise self._unavailable(method)
                     if self.state != "connecting":
+                        if waited and self._attempt_error is not None:
+                            # the attempt that this thread waited for is its attempt too
+                            raise copy.copy(self._attempt_error).located(self.name, method)
                         break
+                    waited = True
                     if not self._changed.wait(deadline.remaining()):
                         raise ConnectTimeout("the connection was not made in time", server=self.name, method=method)
                 previous = self.state
-                self.state = "connecting"
+                self._set_state("connecting")
             return self._open_here(deadline)
         except BaseException as error:  # Ctrl-C among them: nobody must wait for an attempt that is no more
             if previous is not None:
@@ -256,7 +293,7 @@ class Connection(Owner):
 
     def _open_here(self, deadline: Deadline) -> Link:
         """Make one attempt on this thread; ``connecting`` is this thread's by now, and the failure is the caller's."""
-        self._tell_state("connecting")
+        self._states.tell_all()
         try:
             return self._adopt(self._attempt(deadline))
         except McpError as error:
@@ -289,6 +326,9 @@ class Connection(Owner):
             if self._closed:
                 raise ClientClosed("the client was closed while it connected", server=self.name)
             self._opening_link = link
+            previous = self._previous_link
+        if previous is not None:
+            previous.close(deadline)  # there is never a second process beside the first
         link.open(deadline)
         return link
 
@@ -300,11 +340,12 @@ class Connection(Owner):
             lost = link.cause
             if not self._closed and lost is None:
                 self.server = agreed.server
-                self._failures = 0
                 self._last_error = None
                 self._link = link
+                self._stands_since = time.monotonic()
+                self._unused_id = None
                 self.sessions += 1
-                self.state = "ready"
+                self._set_state("ready")
                 self._upkeep = Upkeep(
                     link,
                     self.timeouts,
@@ -318,10 +359,16 @@ class Connection(Owner):
         if closed or lost is not None:
             link.close(Deadline(self.timeouts.close))
             raise lost or ClientClosed("the client was closed while it connected", server=self.name)
+        self._states.tell_all()
         self._restore(link)
-        if self._upkeep is not None:
-            self._upkeep.start()
-        self._tell_state("ready")
+        with self._changed:
+            stands = self._link is link
+            if stands:
+                self._unused_id = link.session.last_id
+                if self._upkeep is not None:
+                    self._upkeep.start()
+        if stands and self.sessions > 1:
+            self._settings.gap(self._settings.lists)
         return link
 
     def _restore(self, link: Link) -> None:
@@ -343,46 +390,44 @@ class Connection(Owner):
             unfinished, self._opening_link = self._opening_link, None
             if isinstance(error, McpError):
                 self._last_error = error
+            self._attempt_error = self._last_error if isinstance(error, McpError) else None
             if self._closed or self.state != "connecting":
                 pass  # closed meanwhile, or interrupted when the link stood already
             elif previous == "new" or not _worth_retrying(error):
-                self.state = "new" if previous == "new" else "down"
+                self._set_state("new" if previous == "new" else "down")
             else:
                 self._schedule()
-            state = self.state
             self._changed.notify_all()
         if unfinished is not None:
             unfinished.close(Deadline(self.timeouts.close))
-        self._tell_state(state)
+        self._states.tell_all()
 
     def _schedule(self) -> None:
         # the condition is held
         delay = self._settings.backoff.delay(self._failures)
         self._failures += 1
         if delay is None:
-            self.state = "down"
+            self._set_state("down")
             self._failures = 0
             self._retry = None
             return
-        self.state = "waiting"
+        self._set_state("waiting")
         self._retry = self.watchdog.later(delay, self._retry_soon)
 
     def _retry_soon(self) -> None:
-        self._control.submit(self._reconnect_in_background)
+        self._links.submit(self._reconnect_in_background)
 
     def _reconnect_in_background(self) -> None:
         with self._changed:
             if self._closed or self.state != "waiting":
                 return
-            self.state = "connecting"
+            self._set_state("connecting")
             self._retry = None
         try:
             self._open_here(Deadline(self.timeouts.connect))
         except McpError as error:
             self._attempt_failed("waiting", error)
             logger.info("mcpsync: server %r: attempt to connect failed: %s", self.name, error)
-            return
-        self._settings.gap(self._settings.lists)
 
     def reconnect(self) -> None:
         """Replace the connection now: close what there is, and open a link on this thread.
@@ -390,7 +435,7 @@ class Connection(Owner):
         :raises McpError: why it failed; a series of attempts goes on in the background
         """
         forbid_blocking()
-        self._release(self._link, "reconnect")
+        self._release(self._link, "reconnect", unused=False)
         with self._changed:
             if self._closed:
                 raise ClientClosed("the client is closed", server=self.name)
@@ -399,7 +444,7 @@ class Connection(Owner):
                     self._retry.cancel()
                     self._retry = None
                 self._failures = 0
-                self.state = "dormant"
+                self._set_state("dormant")
         self._ready(None, Timeouts(call=None, connect=self.timeouts.connect))
 
     # -- losing ------------------------------------------------------------------------------------------------
@@ -417,14 +462,16 @@ class Connection(Owner):
             current = self._link is link
             if current:
                 self._link = None
+                self._previous_link = link
                 self._last_error = cause
                 if self._upkeep is not None:
                     self._upkeep.stop()
                 if not self._closed:
+                    if self._has_served(link):
+                        self._failures = 0
                     self._schedule()
             next_attempt = self._next_attempt()
             closed = self._closed
-            state = self.state
             self._changed.notify_all()
         if closed:
             cause = ClientClosed("the client was closed")
@@ -432,31 +479,55 @@ class Connection(Owner):
         self._inbound.lost(link)
         if current and not closed:
             logger.info("mcpsync: server %r: connection lost: %s", self.name, cause.message)
-            self._control.submit(lambda: link.close(Deadline(self.timeouts.close)))
-            self._tell_state(state)
+            self._links.submit(lambda: link.close(Deadline(self.timeouts.close)))
+            self._states.tell_all()
 
-    def _release(self, link: Optional[Link], why: str) -> None:
-        """Close a link that nobody needs at the moment; the next call opens another."""
+    def _has_served(self, link: Link) -> bool:
+        """Whether a link was good for something, so that its loss begins a new series of attempts. A server that dies
+        right after each start is given up like one that does not start."""
+        # the condition is held
+        used = self._unused_id is not None and link.session.last_id != self._unused_id
+        return used or time.monotonic() - self._stands_since > max(self._settings.backoff.delays, default=0.0)
+
+    def _release(self, link: Optional[Link], why: str, unused: bool = True) -> bool:
+        """Close a link that nobody needs at the moment; the next call opens another.
+
+        :param unused: leave it if a call is on its way
+        :returns: False if it was left
+        """
         with self._changed:
             if link is None or self._link is not link or self._closed:
-                return
+                return True
+            # gone before the look at the calls: one that is not seen here finds the link closed and takes the next
             self._link = None
-            self.state = "dormant"
+            if unused and link.working():
+                self._link = link
+                return False
+            link.released = True
+            self._previous_link = link
+            self._set_state("dormant")
             if self._upkeep is not None:
                 self._upkeep.stop()
         logger.debug("mcpsync: server %r: connection closed: %s", self.name, why)
-        if not self._control.submit(lambda: link.close(Deadline(self.timeouts.close))):
+        if not self._links.submit(lambda: link.close(Deadline(self.timeouts.close))):
             link.close(Deadline(self.timeouts.close))
-        self._tell_state("dormant")
+        self._states.tell_all()
+        return True
 
-    def _ping(self, link: Link) -> Callable[[float], None]:
+    def _ping(self, link: Link) -> Callable[[Optional[float], Callable[[], None]], None]:
         revision = link.session.revision
         method = "ping" if revision is None or revision.ping else "server/discover"
 
-        def ping(seconds: float) -> None:
-            self._calls.run(link, method, {}, Wanted(Timeouts(call=seconds)))
+        def ping(seconds: Optional[float], over: Callable[[], None]) -> None:
+            self._calls.start(link, method, {}, Wanted(Timeouts(call=seconds)), lambda call: over())
 
         return ping
+
+    def _set_state(self, state: str) -> None:
+        # the condition is held
+        if state != self.state:
+            self.state = state
+            self._states.put(state)
 
     def _tell_state(self, state: str) -> None:
         if self._settings.observer is not None:
@@ -485,8 +556,8 @@ class Connection(Owner):
                     pass
                 return
             self._closed = self._closing = True
-            self.state = "closed"
-            links = [link for link in (self._link, self._opening_link) if link is not None]
+            self._set_state("closed")
+            links = [link for link in (self._link, self._opening_link, self._previous_link) if link is not None]
             self._link = None
             if self._retry is not None:
                 self._retry.cancel()
@@ -494,7 +565,7 @@ class Connection(Owner):
                 self._upkeep.stop()
             self._changed.notify_all()
         try:
-            if links and links[0] is not self._opening_link and not is_inner():
+            if links and links[0] not in (self._opening_link, self._previous_link) and not is_inner():
                 # a call that was cancelled a moment ago: the server hears of it before its stdin ends
                 self._control.flush(min(_TELL_SECONDS, deadline.remaining() or 0.0))
             self._end(links, deadline)
@@ -516,13 +587,15 @@ class Connection(Owner):
                 link.close(deadline)
             raise
         finally:
-            self._tell_state("closed")
+            self._states.tell_all()
             self._control.stop()
+            self._links.stop()
             self._steps.stop()
             self.dispatch.stop()
             self.watchdog.stop()
             self.watchdog.join(deadline.remaining())
             self._control.drain(deadline.remaining())
+            self._links.drain(deadline.remaining())
 
     def abandon(self) -> None:
         """Close in the background: nobody holds the client any more. Safe in a finalizer."""

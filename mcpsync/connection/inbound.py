@@ -5,6 +5,7 @@ Runs on the reader's thread, so everything here is quick; user code is handed to
 
 from __future__ import annotations
 
+import logging
 from threading import RLock
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -14,11 +15,13 @@ from mcpsync.connection.dispatch import Dispatch
 from mcpsync.connection.link import Link
 from mcpsync.connection.questions import Question, Questions
 from mcpsync.connection.threads import Workers
-from mcpsync.connection.watchdog import Watchdog
+from mcpsync.core import jsonrpc
 from mcpsync.core.session import Asked, Event, Notified, Progressed, Withdrawn
 from mcpsync.errors import RpcError
 
 __all__ = ["Inbound"]
+
+logger = logging.getLogger("mcpsync")
 
 
 class Inbound:
@@ -27,7 +30,6 @@ class Inbound:
     :param calls: whose clocks and callbacks are concerned
     :param questions: answers requests
     :param dispatch: runs callbacks
-    :param watchdog: keeps the deadlines that progress extends
     :param control: sends answers
     :param notified: told of each notification, on the reader's thread; must be quick
     :param ask: seconds for a person to answer
@@ -38,7 +40,6 @@ class Inbound:
         calls: Calls,
         questions: Questions,
         dispatch: Dispatch,
-        watchdog: Watchdog,
         control: Workers,
         notified: Callable[[str, Dict[str, Any]], None],
         ask: float,
@@ -46,13 +47,11 @@ class Inbound:
         self._calls = calls
         self._questions = questions
         self._dispatch = dispatch
-        self._watchdog = watchdog
         self._control = control
         self._notified = notified
         self._ask = ask
-        self._lock = RLock()  # guards the two tables
+        self._lock = RLock()  # guards the table
         self._open: Dict[Tuple[int, str, Any], Question] = {}
-        self._paused: Dict[int, List[Call]] = {}
 
     def on_event(self, link: Link, event: Event) -> None:
         """Deal with one event."""
@@ -60,7 +59,7 @@ class Inbound:
             self._progress(event.call, event.params)
         elif isinstance(event, Notified):
             if event.method == "notifications/elicitation/complete":
-                self._calls.visited(event.params.get("elicitationId"))
+                self._calls.visits.completed(event.params.get("elicitationId"))
             self._notified(event.method, event.params)
         elif isinstance(event, Asked):
             self._asked(link, event)
@@ -70,7 +69,7 @@ class Inbound:
     def _progress(self, call: Call, params: Dict[str, Any]) -> None:
         idle = call.wanted.timeouts.idle
         if idle is not None:
-            self._watchdog.extend(call, idle)
+            self._calls.clock.extend(call, idle)
         more = call.extras
         if more is None:
             return
@@ -86,23 +85,23 @@ class Inbound:
             self._reply(link, link.session.answer(request_id, {}))
             return
         key = (id(link), type(request_id).__name__, request_id)
+        paused: List[Call] = []
 
         def done(result: Optional[Dict[str, Any]], error: Optional[RpcError]) -> None:
-            self._closed(link, key)
-            if error is None:
-                self._reply(link, link.session.answer(request_id, result))
-            else:
-                self._reply(link, link.session.refuse(request_id, error.code, error.message, error.data))
+            with self._lock:
+                self._open.pop(key, None)
+            for call in paused:
+                self._calls.clock.resume(call)
+            self._reply(link, _answer(link, request_id, result, error))
 
         question = Question(method, params, done)
         if self._questions.has(method):
+            # which call it belongs to cannot be told on a shared stream: the clocks of all that it may belong to stop
+            paused += link.working()
+            for call in paused:
+                self._calls.clock.pause(call)
             with self._lock:
                 self._open[key] = question
-                first = id(link) not in self._paused
-                if first:
-                    self._paused[id(link)] = []
-            if first:
-                self._pause(link)
         self._questions.ask(question, self._ask)
 
     def _withdrawn(self, link: Link, event: Withdrawn) -> None:
@@ -116,31 +115,19 @@ class Inbound:
         if data is not None:
             self._control.submit(lambda: send_quietly(link, data, None))
 
-    # Which call a legacy question belongs to cannot be told on a shared stream, so the clocks of all stand still.
-
-    def _pause(self, link: Link) -> None:
-        calls = link.session.in_flight()
-        for call in calls:
-            self._calls.pause(call)
-        with self._lock:
-            if id(link) in self._paused:
-                self._paused[id(link)] = calls
-                return
-        for call in calls:  # answered already, by a handler that was very quick
-            self._calls.resume(call)
-
-    def _closed(self, link: Link, key: Tuple[int, str, Any]) -> None:
-        with self._lock:
-            self._open.pop(key, None)
-            if any(other[0] == id(link) for other in self._open):
-                return
-            calls = self._paused.pop(id(link), [])
-        for call in calls:
-            self._calls.resume(call)
-
     def lost(self, link: Link) -> None:
         """The link is gone, and its questions with it."""
         with self._lock:
             questions = [question for key, question in self._open.items() if key[0] == id(link)]
         for question in questions:
             question.finish({}, None)
+
+
+def _answer(link: Link, request_id: Any, result: Any, error: Optional[RpcError]) -> Optional[bytes]:
+    try:
+        if error is None:
+            return link.session.answer(request_id, result)
+        return link.session.refuse(request_id, error.code, error.message, error.data)
+    except ValueError as problem:  # from a handler of the user; the server has to get an answer all the same
+        logger.error("mcpsync: what a handler gave has no JSON form: %s", problem)
+        return link.session.refuse(request_id, jsonrpc.INTERNAL_ERROR, "the client's answer has no JSON form")

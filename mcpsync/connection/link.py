@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Optional, Set
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Set
 
 from mcpsync.connection import lifetime
 from mcpsync.connection.call import Call
@@ -47,6 +47,7 @@ class Link:
     :ivar session: what has been agreed, and the calls in flight
     :ivar cause: why the link is gone; None while it stands
     :ivar heard: something came in since whoever looks last cleared it
+    :ivar released: it was closed because nobody needed it; a call that finds it so takes the next one
     """
 
     def __init__(self, owner: Owner, name: str, transport: Transport, session: Session[Call]) -> None:
@@ -54,6 +55,7 @@ class Link:
         self.session = session
         self.cause: Optional[McpError] = None
         self.heard = False
+        self.released = False
         self._owner = owner
         self._name = name
         self._lock = threading.RLock()  # guards cause against two reports at once
@@ -136,6 +138,10 @@ class Link:
         quiet = kind in _QUIET or kind in self._warned
         self._warned.add(kind)
         logger.log(logging.DEBUG if quiet else logging.WARNING, "mcpsync: server %r: %s: %s", self._name, kind, detail)
+
+    def working(self) -> List[Call]:
+        """The calls that wait for an answer: no streams, no pings, nothing that belongs to the opening."""
+        return [call for call in self.session.in_flight() if isinstance(call, Call) and not call.background]
 
     # -- what goes out -----------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import logging
 from collections import OrderedDict
 from queue import Empty, SimpleQueue
 from threading import RLock
-from typing import Any, Callable, Dict, Hashable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Tuple
 
 from mcpsync.connection import lifetime
 from mcpsync.connection.link import Link
@@ -29,6 +29,7 @@ __all__ = ["Opened", "forget_verdict", "open_link", "recall_verdict", "remember_
 logger = logging.getLogger("mcpsync")
 
 _MOST_VERDICTS = 256
+_LEAST_GRACE = 0.35  # seconds for a server to end when the time to connect is over
 _verdicts: OrderedDict[Hashable, str] = OrderedDict()
 _verdicts_lock = RLock()  # guards the table
 
@@ -74,6 +75,7 @@ class _Probe:
 
     answered = False
     table: Optional[Dict[Any, float]] = None
+    link: Optional[Link] = None
 
     def __init__(self, method: str, answers: SimpleQueue[_Probe]) -> None:
         self.method = method
@@ -86,6 +88,9 @@ class _Probe:
         self.result, self.failure = result, failure
         self.answered = True
         self._answers.put(self)
+
+    def after_fork(self, error: McpError) -> None:
+        """In a forked child: nobody waits for it there."""
 
 
 def open_link(start: Callable[[Deadline], Link], negotiation: Negotiation, deadline: Deadline) -> Opened:
@@ -103,7 +108,7 @@ def open_link(start: Callable[[Deadline], Link], negotiation: Negotiation, deadl
     try:
         agreed = opening.run()
     except BaseException:
-        opening.link.close(Deadline(min(5.0, max(1.0, deadline.remaining() or 1.0))))
+        opening.link.close(Deadline(min(5.0, max(_LEAST_GRACE, deadline.remaining() or 0.0))))
         raise
     return Opened(opening.link, agreed)
 
@@ -117,7 +122,7 @@ class _Opening:
         self._negotiation = negotiation
         self._deadline = deadline
         self._answers: SimpleQueue[_Probe] = SimpleQueue()
-        self._asked: Tuple[str, ...] = ()
+        self._asked: List[_Probe] = []
 
     def run(self) -> Agreed:
         step: Optional[Step] = self._negotiation.start()
@@ -142,10 +147,10 @@ class _Opening:
 
     def _send(self, step: Send) -> None:
         session = self.link.session
-        session.adopt(step.revision)
+        session.adopt(step.revision, session.log_level)
         probe = _Probe(step.method, self._answers)
         data = session.request(probe, step.method, step.params)  # type: ignore[arg-type]  # completes as a call does
-        self._asked += (step.method,)
+        self._asked.append(probe)
         self.link.send(data, step.method, probe, self._deadline)
         if self.link.cause is not None and session.retire(probe):  # type: ignore[arg-type]
             raise self.link.cause
@@ -157,7 +162,8 @@ class _Opening:
         except Empty:
             if until is silence:
                 return self._negotiation.silent(), None
-            raise ConnectTimeout("the server did not answer %s in time" % " or ".join(self._asked)) from None
+            asked = " or ".join(probe.method for probe in self._asked)
+            raise ConnectTimeout("the server did not answer %s in time" % asked) from None
         if isinstance(probe.failure, TransportError):
             return self._negotiation.died(probe.failure), silence
         return self._negotiation.answered(probe.method, probe.result, probe.failure), silence
@@ -166,11 +172,14 @@ class _Opening:
         logger.debug("mcpsync: the server ended when it was probed; it is started again")
         self.link.close(self._deadline.sooner(5))
         self._answers = SimpleQueue()
+        self._asked = []
         self.link = self._start(self._deadline)
 
     def _agree(self, agreed: Agreed) -> None:
         session = self.link.session
         session.adopt(agreed.revision, session.log_level)
+        for probe in self._asked:
+            session.retire(probe)  # type: ignore[arg-type]  # one that was never answered is no call in flight
         if agreed.handshake:
             data = session.notification("notifications/initialized")
             self.link.send(data, "notifications/initialized", None, self._deadline)

@@ -13,15 +13,15 @@ from mcpsync.connection.link import Link
 from mcpsync.connection.threads import Workers
 from mcpsync.connection.watchdog import Timer, Watchdog
 from mcpsync.deadline import Timeouts
-from mcpsync.errors import ConnectionLost, McpError, RpcError
+from mcpsync.errors import ConnectionLost
 
 __all__ = ["Upkeep"]
 
 logger = logging.getLogger("mcpsync")
 
-_LISTEN = "subscriptions/listen"
 _MISSES = 3
 _LOOKS = 4  # idleness is looked for that many times within the time it may last
+_LATE_LOOK = 1.0  # seconds between looks for a moment without calls, when the connection is old enough to be replaced
 
 
 class Upkeep:
@@ -31,8 +31,9 @@ class Upkeep:
     :param timeouts: with what is wanted
     :param watchdog: keeps the timer
     :param control: does what has to be sent
-    :param ping: asks the server for a sign of life within so many seconds; raises if none comes
-    :param release: closes the link in favour of a later one; called when no call is in flight
+    :param ping: asks the server for a sign of life within so many seconds (None: as long as it takes), and tells when
+        that is over; does not wait
+    :param release: closes the link in favour of a later one, unless a call has come in between; says whether it did
     """
 
     def __init__(
@@ -41,8 +42,8 @@ class Upkeep:
         timeouts: Timeouts,
         watchdog: Watchdog,
         control: Workers,
-        ping: Callable[[float], None],
-        release: Callable[[str], None],
+        ping: Callable[[Optional[float], Callable[[], None]], None],
+        release: Callable[[str], bool],
     ) -> None:
         self._link = link
         self._timeouts = timeouts
@@ -51,7 +52,9 @@ class Upkeep:
         self._ping = ping
         self._release = release
         self._misses = 0
+        self._asked = False
         self._pinging = False
+        self._stopped = False
         self._born = time.monotonic()
         self._used = self._born
         self._last_id = 0
@@ -68,6 +71,7 @@ class Upkeep:
 
     def stop(self) -> None:
         """End."""
+        self._stopped = True
         for timer in self._timers:
             timer.cancel()
 
@@ -75,7 +79,7 @@ class Upkeep:
         slot = len(self._timers)
 
         def due() -> None:
-            if self._link.cause is not None:
+            if self._stopped or self._link.cause is not None:
                 return
             following = look()
             if following is not None:
@@ -83,47 +87,42 @@ class Upkeep:
 
         self._timers.append(self._watchdog.later(seconds, due))
 
-    def _busy(self) -> bool:
-        """Whether a call waits for its answer. The stream of notifications waits for none, however long it stands."""
-        return any(call.method != _LISTEN for call in self._link.session.in_flight())
-
     # -- keepalive ---------------------------------------------------------------------------------------------
 
     def _keepalive(self) -> Optional[float]:
+        """One look per interval. A miss is an interval in which a ping waited and nothing at all came in."""
         interval = self._timeouts.keepalive
         assert interval is not None
         if self._link.heard:
-            self._link.heard = False
+            self._link.heard = self._asked = False
             self._misses = 0
-        elif not self._pinging:
+            return interval
+        if self._asked:
+            self._misses += 1
+            if self._misses >= _MISSES and not self._excused():
+                self._link.lost(ConnectionLost("no sign of life in %g s, with pings sent" % (interval * self._misses)))
+                return None
+        self._asked = True
+        if not self._pinging:
             self._pinging = True
-            if not self._control.submit(lambda: self._ask_for_life(interval)):
+            if not self._control.submit(lambda: self._send_ping(interval)):
                 self._pinging = False
         return interval
 
-    def _ask_for_life(self, seconds: float) -> None:
-        try:
-            self._ping(seconds)
-        except RpcError:
-            self._misses = 0  # an error is an answer
-        except McpError as error:
-            self._missed(error)
-        else:
-            self._misses = 0
-        finally:
-            self._pinging = False
+    def _excused(self) -> bool:
+        """A server with one thread cannot answer while it works; were its process dead, the reader would know."""
+        return not self._link.transport.exchange_like and bool(self._link.working())
 
-    def _missed(self, error: McpError) -> None:
-        self._misses += 1
-        if self._misses < _MISSES or self._link.heard:
-            return
-        transport = self._link.transport
-        if not transport.exchange_like and self._busy():
-            # a server with one thread cannot answer while it works; were the process dead, the reader would know
-            return
-        self._link.lost(
-            ConnectionLost("no sign of life: %d pings went unanswered (%s)" % (self._misses, error.message))
-        )
+    def _send_ping(self, interval: float) -> None:
+        session = self._link.session
+        before = session.last_id
+        # on a stream one ping waits as long as it takes, so that a busy server finds one later and not a heap of them
+        self._ping(interval if self._link.transport.exchange_like else None, self._ping_over)
+        if self._last_id == before and session.last_id == before + 1:
+            self._last_id = session.last_id  # a ping is no use of the connection
+
+    def _ping_over(self) -> None:
+        self._pinging = False
 
     # -- idleness and age --------------------------------------------------------------------------------------
 
@@ -132,16 +131,16 @@ class Upkeep:
         assert limit is not None
         now = time.monotonic()
         last_id = self._link.session.last_id
-        if last_id != self._last_id or self._busy():
+        if last_id != self._last_id or self._link.working():
             self._last_id = last_id
             self._used = now
-        elif now - self._used >= limit:
-            self._release("idle for %g s" % limit)
+        elif now - self._used >= limit and self._release("idle for %g s" % limit):
             return None
         return limit / _LOOKS
 
     def _age(self) -> Optional[float]:
-        if self._busy():
-            return 0.1
-        self._release("older than %g s" % (self._timeouts.max_lifetime or 0))
-        return None
+        lifetime = self._timeouts.max_lifetime
+        assert lifetime is not None
+        if not self._link.working() and self._release("older than %g s" % lifetime):
+            return None
+        return min(_LATE_LOOK, lifetime)
