@@ -15,7 +15,7 @@ import reprlib
 from itertools import islice
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-__all__ = ["check", "fill_defaults"]
+__all__ = ["check", "fields", "fill_defaults"]
 
 _MAX_PROBLEMS = 20
 _MAX_OPTIONS_SHOWN = 8
@@ -35,7 +35,7 @@ def fill_defaults(requested_schema: Any, content: Optional[Mapping[str, Any]]) -
     :param content: what the user gave; None for nothing
     """
     filled: Dict[str, Any] = dict(content or {})
-    for key, schema in _properties(requested_schema).items():
+    for key, schema in fields(requested_schema).items():
         if key in filled or "default" not in schema:
             continue
         default = schema["default"]
@@ -59,7 +59,7 @@ def check(requested_schema: Any, content: Any) -> List[str]:
 
 
 def _problems(requested_schema: Any, content: Mapping[Any, Any]) -> Iterator[str]:
-    properties = _properties(requested_schema)
+    properties = fields(requested_schema)
     for key in _required(requested_schema):
         if key not in content:
             yield "%s: is required" % _shown.repr(key)
@@ -72,8 +72,11 @@ def _problems(requested_schema: Any, content: Mapping[Any, Any]) -> Iterator[str
             yield "%s: %s" % (_shown.repr(key), complaint)
 
 
-def _properties(requested_schema: Any) -> Dict[str, Mapping[str, Any]]:
-    """The schema of each key that may be answered."""
+def fields(requested_schema: Any) -> Dict[str, Mapping[str, Any]]:
+    """The schema of each key that may be answered; a value that is optional by its type as what it is if given.
+
+    :param requested_schema: ``requestedSchema`` of the request, as it came
+    """
     found: Dict[str, Mapping[str, Any]] = {key: {} for key in _required(requested_schema)}
     properties = requested_schema.get("properties") if isinstance(requested_schema, Mapping) else None
     if isinstance(properties, Mapping):

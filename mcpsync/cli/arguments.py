@@ -1,0 +1,245 @@
+"""The command line: ``mcpsync COMMAND [WORDS] [options] [-- SERVER COMMAND]``.
+
+Options and words may be mixed, what follows ``--`` is never looked at, and what is wrong is said in one line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+from typing import Dict, Iterable, List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple
+
+from mcpsync import __version__
+from mcpsync.cli.exits import MEANINGS
+from mcpsync.errors import ConfigError
+
+__all__ = ["COMMANDS", "Command", "HelpWanted", "Invocation", "closest", "parse"]
+
+
+class Command(NamedTuple):
+    """One command.
+
+    :ivar words: its positional arguments, as the usage line has them
+    :ivar least: how many of them there must be
+    :ivar most: and how many there may be; None: any number
+    """
+
+    words: str
+    least: int
+    most: Optional[int]
+    summary: str
+
+
+COMMANDS: Dict[str, Command] = {
+    "demo": Command("", 0, 0, "show mcpsync at work on a server that comes with it"),
+    "tools": Command("", 0, 0, "list the tools"),
+    "call": Command("TOOL [KEY=VALUE ...]", 1, None, "call a tool"),
+    "resources": Command("", 0, 0, "list the resources and their templates"),
+    "read": Command("URI", 1, 1, "read a resource"),
+    "prompts": Command("", 0, 0, "list the prompts"),
+    "prompt": Command("NAME [KEY=VALUE ...]", 1, None, "have a prompt filled in"),
+    "ping": Command("", 0, 0, "ask for a sign of life"),
+    "info": Command("", 0, 0, "show what a server says of itself"),
+}
+
+
+class Invocation(NamedTuple):
+    """A command line, understood.
+
+    :ivar words: the positional arguments
+    :ivar server_command: what stood after ``--``
+    :ivar env: variables for the server; never shown
+    """
+
+    command: str
+    words: List[str]
+    server_command: Optional[List[str]] = None
+    config: Optional[str] = None
+    server: Optional[str] = None
+    json: bool = False
+    timeout: Optional[float] = None
+    protocol: str = "auto"
+    env: Mapping[str, str] = {}
+    verbose: bool = False
+    args: Optional[str] = None
+
+
+def closest(word: str, known: Iterable[str]) -> Optional[str]:
+    """The known word that is likely meant."""
+    near = difflib.get_close_matches(word, list(known), 1)
+    return near[0] if near else None
+
+
+class HelpWanted(Exception):
+    """Not a command line to run: its text is to be shown."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(message)
+
+
+def _exit_codes() -> str:
+    return "exit codes:\n" + "\n".join("  %-3d %s" % item for item in MEANINGS.items())
+
+
+def _overview() -> str:
+    """What ``mcpsync --help`` shows."""
+    commands = "\n".join(
+        "  %-28s %s" % (("%s %s" % (name, command.words)).rstrip(), command.summary)
+        for name, command in COMMANDS.items()
+    )
+    return """usage: mcpsync COMMAND [options] (--config FILE [--server NAME] | -- SERVER COMMAND ...)
+
+MCP for code that blocks: a client for servers of the Model Context Protocol.
+
+commands:
+%s
+
+options of each but demo (all of them: mcpsync COMMAND --help):
+  --config FILE                a config file with servers; --server NAME picks one
+  -- COMMAND ...               or the command that starts a server, last
+  --json                       JSON on stdout, and nothing else there
+
+examples:
+  mcpsync demo
+  mcpsync tools -- npx -y @modelcontextprotocol/server-everything
+  mcpsync call get-sum a=1 b=2 -- npx -y @modelcontextprotocol/server-everything
+
+%s""" % (commands, _exit_codes())
+
+
+def parse(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> Invocation:
+    """Understand a command line that names a command.
+
+    :param argv: the arguments, without the program's name
+    :param environ: where ``--env NAME`` finds values
+    :raises ConfigError: they are wrong
+    :raises HelpWanted: they ask for help, or for the version
+    """
+    if argv[:1] in (["-h"], ["--help"]):
+        raise HelpWanted(_overview())
+    if argv[:1] == ["--version"]:
+        raise HelpWanted("mcpsync " + __version__)
+    own, server_command = _split(argv)
+    if not own:
+        raise ConfigError("say what to do: one of %s" % ", ".join(COMMANDS))
+    name = own[0]
+    if name.startswith("-"):
+        raise ConfigError("the command comes first, its options after it: mcpsync COMMAND %s" % _without_value(name))
+    if name not in COMMANDS:
+        raise ConfigError("there is no command %r" % name, nearest=closest(name, COMMANDS))
+    command = COMMANDS[name]
+    parser = _parser(name, command)
+    try:
+        options, words = parser.parse_known_args(own[1:])
+    except ConfigError as error:
+        error.message = "%s: %s" % (name, error.message)
+        raise
+    if options.help:
+        raise HelpWanted(parser.format_help().rstrip())
+    _check_words(name, command, words, parser)
+    found = {key: value for key, value in vars(options).items() if value is not None and key != "help"}
+    found["env"] = _variables(found.get("env", ()), environ)
+    invocation = Invocation(name, words, server_command, **found)
+    _check_target(invocation)
+    return invocation
+
+
+def _split(argv: Sequence[str]) -> Tuple[List[str], Optional[List[str]]]:
+    arguments = list(argv)
+    if "--" not in arguments:
+        return arguments, None
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
+
+
+def _parser(name: str, command: Command) -> _Parser:
+    usage = "mcpsync %s [options]" % ("%s %s" % (name, command.words)).rstrip()
+    if name != "demo":
+        usage += " (--config FILE [--server NAME] | -- COMMAND ...)"
+    parser = _Parser(
+        prog="mcpsync " + name,
+        usage=usage,
+        description=command.summary[:1].upper() + command.summary[1:] + ".",
+        epilog=_exit_codes(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    add = parser.add_argument
+    add("-h", "--help", action="store_true", help="show this")
+    if name != "demo":
+        add("--config", metavar="FILE", help="a config file with servers, as other MCP hosts have them")
+        add("--server", metavar="NAME", help="the server of that name in it")
+        add("--json", action="store_true", help="JSON on stdout, and nothing else there")
+        add("--env", metavar="NAME[=VALUE]", action="append",
+            help="a variable for the server; without a value, the one of this environment")  # fmt: skip
+    if name == "call":
+        add("--args", metavar="JSON", help="all arguments as a JSON object; @FILE reads them from a file, - from stdin")
+    add("--timeout", metavar="SECONDS", type=_seconds, help="for connecting, and for each request")
+    add("--protocol", metavar="REVISION", help="auto, legacy, modern or a revision, as 2025-11-25")
+    add("--verbose", action="store_true", help="show on stderr what the server logs, and what happens")
+    return parser
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError("must be a number of seconds above 0, not %r" % text)
+    return seconds
+
+
+def _check_words(name: str, command: Command, words: List[str], parser: _Parser) -> None:
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:  # bytes that are no text in this locale
+            raise ConfigError("%s: the argument %r is no valid text" % (name, word)) from None
+        if word.startswith("-") and word != "-":
+            option = _without_value(word)
+            known = [string for action in parser._actions for string in action.option_strings if len(string) > 2]
+            raise ConfigError("%s: there is no option %s" % (name, option), nearest=closest(option, known))
+    if len(words) < command.least:
+        raise ConfigError("%s: %s is missing: mcpsync %s %s" % (name, command.words.split()[0], name, command.words))
+    if command.most is not None and len(words) > command.most:
+        raise ConfigError(
+            "%s takes %s and not %r: the command that starts the server goes behind --"
+            % (name, command.words or "no further words", words[command.most])
+        )
+
+
+def _without_value(option: str) -> str:
+    return option.partition("=")[0]
+
+
+def _variables(given: Iterable[str], environ: Mapping[str, str]) -> Dict[str, str]:
+    found: Dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not name:
+            raise ConfigError("--env takes NAME=VALUE, or NAME for a variable of this environment")
+        if not equals:
+            if name not in environ:  # not shown: it may be a value whose name was forgotten
+                raise ConfigError("--env takes NAME=VALUE; a bare NAME must be a variable of this environment")
+            value = environ[name]
+        found[name] = value
+    return found
+
+
+def _check_target(invocation: Invocation) -> None:
+    name = invocation.command
+    if name == "demo":
+        if invocation.server_command is not None:
+            raise ConfigError("demo brings its own server: take away what stands behind --")
+    elif invocation.config is not None and invocation.server_command is not None:
+        raise ConfigError("%s: give --config or a command behind --, not both" % name)
+    elif invocation.config is None:
+        if not invocation.server_command:
+            raise ConfigError("%s: which server? Give --config FILE, or -- and the command that starts it" % name)
+        if invocation.server is not None:
+            raise ConfigError("%s: --server picks a server of a config file: give --config FILE too" % name)
