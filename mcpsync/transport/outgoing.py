@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import select
 import sys
-from typing import Callable, Optional
+from contextlib import suppress
+from typing import Optional
 
 from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectionLost, McpError
-from mcpsync.transport.backlog import Backlog
+from mcpsync.transport.backlog import Backlog, lets_go
 from mcpsync.transport.base import Frame, Request
 
 assert sys.platform != "win32"
@@ -34,18 +35,20 @@ class Outgoing(Backlog):
     """Writes frames to a pipe, whole, from any thread.
 
     :param descriptor: our end of the pipe, not blocking; owned from now on
-    :param wake: tells the reader thread that something waits, or that the pipe is broken
+    :param waker: our end, not blocking, of the pipe that wakes the reader thread; owned from now on
     :ivar descriptor: -1 once it is closed
+    :ivar waker: -1 once it is closed
     """
 
-    def __init__(self, descriptor: int, limit: int, wake: Callable[[], None], *, patience: float, server: str) -> None:
+    def __init__(self, descriptor: int, waker: int, limit: int, *, patience: float, server: str) -> None:
         super().__init__(limit, patience=patience, server=server)
         self.descriptor = descriptor
-        self._wake = wake
+        self.waker = waker
         # True while a sender may write itself: nothing waits, nothing is wrong. As long as a frame is in the
         # backlog, begun or not, only the reader writes.
         self._direct = True
 
+    @lets_go
     def send(self, frame: Frame, request: Optional[Request], deadline: Deadline) -> None:
         """Send one frame; see :meth:`Transport.send <mcpsync.transport.base.Transport.send>`.
 
@@ -62,8 +65,7 @@ class Outgoing(Backlog):
                 pass
             except OSError:
                 self._break()
-        if self._append(data, request, deadline):
-            self._wake()
+        self._append(data, request, deadline)
 
     def write_waiting(self) -> bool:
         """Write what the pipe takes. For the reader thread alone.
@@ -93,6 +95,13 @@ class Outgoing(Backlog):
             self._room_made()
             return bool(self._frames)
 
+    def wake(self) -> None:
+        """Make the reader thread look: something waits, the pipe is broken, or it shall return."""
+        with self._lock:
+            if self.waker >= 0:
+                with suppress(BlockingIOError):  # full of wake-ups: it will wake
+                    _write(self.waker, b"\0")
+
     def fail(self, loss: McpError) -> None:
         """From now on ``send`` raises this; senders that wait do so at once. Only the first call counts."""
         with self._lock:
@@ -108,19 +117,26 @@ class Outgoing(Backlog):
                 os.close(descriptor)
             self._drop_all()
 
+    def release(self) -> None:
+        """Close what wakes the reader: it is gone."""
+        with self._lock:
+            waker, self.waker = self.waker, -1
+            if waker >= 0:
+                os.close(waker)
+
     def forget(self, loss: McpError) -> None:
         """In a forked child, where another thread may have held the lock: fail, and touch nothing else."""
         self._renew_lock()
         self._direct = False
         self._loss = loss
         self._drop_all()
-        self.descriptor = -1
+        self.descriptor = self.waker = -1
 
-    def _append(self, data: bytes, request: Optional[Request], deadline: Deadline) -> bool:
-        with self._lock:
-            alone = super()._append(data, request, deadline)
-            self._direct = False
-            return alone
+    def _before_append(self) -> None:
+        self._direct = False
+        if not self._frames:
+            # Before the frame is there, for Ctrl-C may strike after it: the reader gets the lock only then anyway.
+            self.wake()
 
     def _room_made(self) -> None:
         if not self._frames and self._loss is None and not self.broken:
@@ -131,4 +147,4 @@ class Outgoing(Backlog):
         with self._lock:
             self._direct = False
             super()._break()
-        self._wake()
+        self.wake()

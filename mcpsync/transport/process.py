@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import threading
-import uuid
 from typing import Callable, List, Mapping, Optional
 
 from mcpsync.deadline import Deadline
@@ -65,7 +64,7 @@ class ServerProcess:
         server: str,
         mask: Mask,
     ) -> None:
-        token = uuid.uuid4().hex
+        token = os.urandom(16).hex()
         variables = dict(environ)
         marked(variables, token)
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from contextlib import suppress
 from typing import List, Optional
 
 from mcpsync.deadline import Deadline
@@ -30,7 +29,7 @@ class PosixStdio(StdioBase):
 
     _process: Optional[ServerProcess] = None
     _outgoing: Optional[Outgoing] = None
-    _stdout = _stderr = _wake_up = _waker = -1
+    _stdout = _stderr = _wake_up = -1
     _leaving = False
 
     def _renew_locks(self) -> None:
@@ -49,8 +48,8 @@ class PosixStdio(StdioBase):
             stdin = self._pipe(theirs, ours=1)
             self._stdout = self._pipe(theirs, ours=0)
             self._stderr = self._pipe(theirs, ours=0)
-            self._wake_up, self._waker = os.pipe()
-            self._descriptors += (self._wake_up, self._waker)
+            self._wake_up, waker = os.pipe()
+            self._descriptors += (self._wake_up, waker)
             for descriptor in self._descriptors:
                 os.set_blocking(descriptor, False)
             self._process = ServerProcess(
@@ -68,8 +67,9 @@ class PosixStdio(StdioBase):
         finally:
             for descriptor in theirs:
                 os.close(descriptor)
-        self._descriptors.remove(stdin)  # the one that writes to it closes it
-        self._outgoing = Outgoing(stdin, self._backlog, self._wake, patience=self._graces.silence, server=self._server)
+        for descriptor in (stdin, waker):  # the one that writes to them closes them
+            self._descriptors.remove(descriptor)
+        self._outgoing = Outgoing(stdin, waker, self._backlog, patience=self._graces.silence, server=self._server)
         # From here on frames go straight to the pipe: a method that hands on would cost every message a call.
         self.send = self._outgoing.send  # type: ignore[method-assign]
 
@@ -111,7 +111,7 @@ class PosixStdio(StdioBase):
             self._process.forget()
             inherited.append(self._process.exit_notice)
         if self._outgoing is not None:
-            inherited.append(self._outgoing.descriptor)
+            inherited += (self._outgoing.descriptor, self._outgoing.waker)
             gone = "this connection belongs to the parent process: open one of your own"
             self._outgoing.forget(ConnectionLost(gone, server=self._server))
         _lay_null_device([descriptor for descriptor in inherited if descriptor >= 0])
@@ -121,12 +121,6 @@ class PosixStdio(StdioBase):
         self._descriptors.append(ends[ours])
         theirs.append(ends[1 - ours])
         return ends[ours]
-
-    def _wake(self) -> None:
-        with self._state:
-            if self._waker >= 0:
-                with suppress(BlockingIOError):  # full of wake-ups: it will wake
-                    os.write(self._waker, b"\0")
 
     def _end(self, deadline: Deadline) -> None:
         try:
@@ -146,8 +140,8 @@ class PosixStdio(StdioBase):
     def _close_stdin(self) -> None:
         if self._outgoing is not None:
             self._outgoing.close()
-        # A reader that polls the descriptor right now keeps it open until it looks again.
-        self._wake()
+            # A reader that polls the descriptor right now keeps it open until it looks again.
+            self._outgoing.wake()
 
     def _reads_elsewhere(self) -> bool:
         with self._state:
@@ -157,7 +151,8 @@ class PosixStdio(StdioBase):
         """Tell the reader to return; whoever of the two is last gives the descriptors back."""
         self._leaving = True
         if self._reads_elsewhere():
-            self._wake()
+            if self._outgoing is not None:
+                self._outgoing.wake()
             left = deadline.remaining()
             self._reader_gone.wait(None if left is None else max(left, _LAST_WAIT))
         with self._state:
@@ -174,9 +169,11 @@ class PosixStdio(StdioBase):
     def _release(self) -> None:
         """Called under the lock of the state."""
         descriptors, self._descriptors = self._descriptors, []
-        self._stdout = self._stderr = self._wake_up = self._waker = -1
+        self._stdout = self._stderr = self._wake_up = -1
         for descriptor in descriptors:
             os.close(descriptor)
+        if self._outgoing is not None:
+            self._outgoing.release()
         if self._process is not None:
             self._process.release()
 

@@ -6,9 +6,9 @@ import os
 import threading
 from typing import Optional
 
-from mcpsync.deadline import Deadline
+from mcpsync.deadline import FOREVER, Deadline
 from mcpsync.errors import ConnectFailed, ConnectionLost
-from mcpsync.transport.backlog import Backlog, Waiting
+from mcpsync.transport.backlog import Backlog, Waiting, lets_go
 from mcpsync.transport.base import Frame, Request
 
 __all__ = ["ThreadedOutgoing"]
@@ -36,6 +36,11 @@ class ThreadedOutgoing(Backlog):
             os.close(self._descriptor)
             raise ConnectFailed("cannot start the server: %s" % error, server=self._server) from error
 
+    def _before_append(self) -> None:
+        # It sleeps until something changes; it gets the lock, and looks, when the frame is there.
+        self._wake_sleepers()
+
+    @lets_go
     def send(self, frame: Frame, request: Optional[Request], deadline: Deadline) -> None:
         """Send one frame; see :meth:`Transport.send <mcpsync.transport.base.Transport.send>`."""
         self._append(frame.data + b"\n", request, deadline)
@@ -71,10 +76,12 @@ class ThreadedOutgoing(Backlog):
 
     def _next(self) -> Optional[Waiting]:
         """The frame to write next, marked as begun; None: there will be none."""
-        with self._changed:
-            while not self._frames and self._loss is None:
-                self._changed.wait()
-            if self._loss is not None:
-                return None
-            self._frames[0].begun = True
-            return self._frames[0]
+        while True:
+            with self._lock:
+                if self._loss is not None:
+                    return None
+                if self._frames:
+                    self._frames[0].begun = True
+                    return self._frames[0]
+                sleeper = self._sleeper()
+            self._sleep(sleeper, FOREVER)

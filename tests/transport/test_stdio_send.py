@@ -7,7 +7,8 @@ import os
 import signal
 import threading
 import time
-from typing import Any, Dict, List
+from types import FrameType
+from typing import Any, Dict, List, Optional
 
 import pytest
 
@@ -15,7 +16,7 @@ from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectionLost, MessageTooLarge, Overloaded, ProcessExited
 from mcpsync.transport.base import Frame
 from mcpsync.transport.stdio_server import Graces
-from tests.transport.harness import ECHO, Call, Connected, connected, peer, python, until
+from tests.transport.harness import ECHO, PATIENCE, Call, Connected, connected, peer, python, until
 
 DEAF = "import sys, time; print('{}', flush=True); time.sleep(100)"
 """A server that never reads."""
@@ -28,14 +29,15 @@ PIPE = 65_536
 IMPATIENT = Graces(flush=0.05, eof=0.05, term=2)
 
 
-def fill(connection: Connected) -> int:
-    """Send frames that fit a pipe exactly, so that not one byte more does; returns how many."""
+def fill(connection: Connected, *, pages_left: int = 0) -> int:
+    """Send frames of a page each until not one byte more, or so many pages, fit the pipe; returns how many."""
     connection.sink.next()  # it runs
     frame = b'{"fill":"' + b"x" * (4096 - 12) + b'"}'
     assert len(frame) + 1 == 4096
-    for _ in range(PIPE // 4096):
+    count = PIPE // 4096 - pages_left
+    for _ in range(count):
         connection.send(frame)
-    return PIPE // 4096
+    return count
 
 
 def report(connection: Connected) -> Dict[str, Any]:
@@ -68,38 +70,37 @@ def test_frames_of_32_threads_arrive_whole() -> None:
 
 def test_interrupts_tear_no_frame() -> None:
     """Ctrl-C at random moments of sending, small frames and big ones, to a reader that is slow."""
-    strikes = 0
 
-    def strike(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
+    def strike(number: int, frame: Optional[FrameType]) -> None:
+        while frame is not None:
+            if frame.f_code is Connected.send.__code__:
+                raise KeyboardInterrupt
+            frame = frame.f_back
 
+    strikes = number = 0
+    sent: List[int] = []
     before = signal.signal(signal.SIGALRM, strike)
     try:
-        with connected(peer("count_frames.py", "0.0005")) as connection:
-            sent: List[int] = []
-            number = 0
-            signal.setitimer(signal.ITIMER_REAL, 0.003, 0.0017)
-            try:
-                while strikes < 60:
-                    try:
-                        while True:
-                            number += 1
-                            connection.send(b"%d " % number + b"z" * (200_000 if number % 50 == 0 else 3000))
-                            sent.append(number)
-                            if number % 8 == 0:
-                                time.sleep(0.001)
-                    except KeyboardInterrupt:
-                        strikes += 1
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+        with connected(peer("count_frames.py", "0.0001"), backlog=1_000_000) as connection:
+            signal.setitimer(signal.ITIMER_REAL, 0.003, 0.0007)
+            while strikes < 100:
+                number += 1
+                try:
+                    connection.send(b"%d " % number + b"z" * (200_000 if number % 50 == 0 else 3000))
+                    sent.append(number)
+                except KeyboardInterrupt:
+                    strikes += 1
+                if number % 8 == 0:
+                    time.sleep(0.001)
+            signal.setitimer(signal.ITIMER_REAL, 0)
             got = report(connection)
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert got["torn"] == 0
-    assert len(set(got["seen"])) == len(got["seen"])
+    assert got["seen"] == sorted(set(got["seen"]))
     # What was interrupted may have been sent or not; what was not, has been.
     assert set(sent) <= set(got["seen"]) <= set(range(1, number + 1))
-    assert got["seen"] == sorted(got["seen"])
 
 
 def test_a_server_that_does_not_read_holds_nobody() -> None:  # C13
@@ -129,6 +130,17 @@ def test_a_revived_pipe_gets_whole_frames() -> None:  # C13
         assert not connection.transport.abort(kept, "timeout")
         connection.send(b'{"id":3}')  # the direct way is open again
         assert connection.sink.next() == b'{"id":3}'
+
+
+def test_a_frame_that_fits_in_part_is_not_begun_by_its_sender() -> None:
+    with connected(python(DEAF_UNTIL_SIGNAL)) as connection:
+        count = fill(connection, pages_left=1)
+        longer = [b'{"n":%d,"x":"' % number + b"z" * 9000 + b'"}' for number in range(2)]
+        for frame in longer:
+            connection.send(frame)
+        assert connection.transport.pid is not None
+        os.kill(connection.transport.pid, signal.SIGUSR1)
+        assert [connection.sink.next() for _ in range(count + 2)][count:] == longer
 
 
 def test_aborting_the_only_waiting_frame_opens_the_direct_way() -> None:
@@ -275,7 +287,7 @@ def test_use_after_close_fails_at_once() -> None:
 
 
 def test_frames_that_wait_are_still_written_by_a_close() -> None:
-    with connected(python(ECHO)) as connection:
+    with connected(python(ECHO), graces=Graces(flush=10)) as connection:
         connection.send(b"{" + b"x" * 500_000 + b"}")
         connection.close()
         assert len(connection.sink.next()) == 500_002
@@ -283,7 +295,7 @@ def test_frames_that_wait_are_still_written_by_a_close() -> None:
 
 def test_a_frame_sent_before_the_reader_runs_waits_for_it() -> None:
     from mcpsync.transport.stdio import StdioTransport
-    from tests.transport.harness import PATIENCE, Recorder
+    from tests.transport.harness import Recorder
 
     transport, sink = StdioTransport(python(ECHO)), Recorder()
     transport.open(Deadline(PATIENCE))
@@ -293,6 +305,20 @@ def test_a_frame_sent_before_the_reader_runs_waits_for_it() -> None:
     assert len(sink.next()) == 100_002
     transport.close(Deadline(PATIENCE))
     reader.join()
+
+
+def test_a_signal_handler_never_waits_for_what_it_interrupted() -> None:
+    """It may have struck while this very thread held the lock; then there will be no room before it returns."""
+    with connected(python(DEAF), backlog=10_000, graces=IMPATIENT) as connection:
+        fill(connection)
+        connection.send(b"x" * 9000)
+        outgoing = connection.transport._outgoing
+        with outgoing._lock:
+            start = time.monotonic()
+            with pytest.raises(Overloaded):
+                connection.send(b"x" * 9000)
+            outgoing.flush(Deadline(PATIENCE))
+            assert time.monotonic() - start < 1
 
 
 def test_a_signal_handler_that_sends_does_not_deadlock() -> None:
