@@ -377,9 +377,15 @@ class Client:
         link = self._connection.ready_link("resources/subscribe")
         if not self.capabilities.resources_subscribe:
             raise RpcError.of(-32601, "the server offers no subscriptions to resources").located(self.name)
-        if function is not None:
-            self._connection.listeners.add_update(uri, self._held.handle(function))
-        self._connection.subscriptions.add(link, uri, self._deadline(timeout))
+        listeners, held = self._connection.listeners, None if function is None else self._held.handle(function)
+        if held is not None:
+            listeners.add_update(uri, held)
+        try:
+            self._connection.subscriptions.add(link, uri, self._deadline(timeout))
+        except BaseException:
+            if held is not None:
+                listeners.remove_update(uri, held)
+            raise
 
     def unsubscribe_resource(self, uri: str, *, timeout: Optional[float] = None) -> None:
         """Undo :meth:`subscribe_resource`.

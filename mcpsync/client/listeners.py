@@ -7,13 +7,13 @@ notifications, on a thread of the library. None of this holds the client, so tha
 from __future__ import annotations
 
 import logging
+import time
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Set
 
 from mcpsync.client.paging import PROMPTS, RESOURCES, TOOLS, Listing, pages
-from mcpsync.connection.watchdog import Timer
 from mcpsync.core.subscriptions import LIST_CHANGES
-from mcpsync.errors import McpError
+from mcpsync.errors import ClientClosed, McpError
 
 if TYPE_CHECKING:
     from mcpsync.connection.connection import Connection
@@ -54,6 +54,23 @@ _LISTINGS: Dict[str, Listing] = {
 }
 
 
+_LEAST_WAIT = 0.01  # seconds
+_MOST_RESTLESS = 10  # times the debounce: after that a list is fetched although it still changes
+
+
+class _Restless:
+    """A listing that changes.
+
+    :ivar first: the moment of the first notification that nothing was done about yet
+    :ivar last: that of the last
+    """
+
+    __slots__ = ("first", "last")
+
+    def __init__(self, now: float) -> None:
+        self.first = self.last = now
+
+
 _NOTHING: FrozenSet[str] = frozenset()
 _TOOLS: FrozenSet[str] = frozenset(("toolsListChanged",))
 
@@ -86,8 +103,9 @@ class Listeners:
         self._debounce = debounce
         self._page_limit = page_limit
         self._connection: Optional[Connection] = None
-        self._lock = RLock()  # guards the two tables
-        self._timers: Dict[str, Timer] = {}
+        self._lock = RLock()  # guards the tables
+        self._restless: Dict[str, _Restless] = {}
+        self._fetching: Set[str] = set()
         self._updates: Dict[str, List[Callable[[str], Any]]] = {}
 
     def attach(self, connection: Connection) -> None:
@@ -97,7 +115,8 @@ class Listeners:
     def after_fork(self) -> None:
         """In a forked child: the lock may have been held, and the timers are the parent's."""
         self._lock = RLock()
-        self._timers = {}
+        self._restless = {}
+        self._fetching = set()
 
     # -- on the reader's thread: quick -------------------------------------------------------------------------
 
@@ -139,17 +158,36 @@ class Listeners:
     def _changed(self, connection: Connection, key: str) -> None:
         if key not in self.lists:
             return
+        now = time.monotonic()
         with self._lock:
-            waiting = self._timers.get(key)
-            if waiting is not None:
-                waiting.cancel()
-            self._timers[key] = connection.watchdog.later(self._debounce, lambda: self._quiet(connection, key))
+            restless = self._restless.get(key)
+            if restless is not None:
+                restless.last = now
+                return
+            self._restless[key] = _Restless(now)
+        connection.watchdog.later(self._debounce, lambda: self._look(connection, key))
 
-    def _quiet(self, connection: Connection, key: str) -> None:
+    def _look(self, connection: Connection, key: str) -> None:
+        """Whether it is quiet by now, or has been restless for too long; on the watchdog."""
+        with self._lock:
+            restless = self._restless.get(key)
+            if restless is None:  # in a forked child
+                return
+            until = min(restless.last + self._debounce, restless.first + _MOST_RESTLESS * self._debounce)
+            wait = until - time.monotonic()
+            fetching = key in self._fetching
+            if wait <= 0 and not fetching:
+                del self._restless[key]
+                if key in self._changes:
+                    self._fetching.add(key)
+        if wait > 0 or fetching:
+            # what changes while a list is fetched is fetched after that, so that the newest list comes last
+            connection.watchdog.later(max(wait, self._debounce / 2, _LEAST_WAIT), lambda: self._look(connection, key))
+            return
         if self._tools_changed is not None and key in _TOOLS:
             self._tools_changed()
-        if key in self._changes:
-            connection.background(lambda: self._refresh(connection, key))
+        if key in self._changes and not connection.background(lambda: self._refresh(connection, key)):
+            self._fetching.discard(key)
 
     # -- elsewhere ---------------------------------------------------------------------------------------------
 
@@ -166,15 +204,27 @@ class Listeners:
         try:
             for page in pages(connection, _LISTINGS[key], read, self._page_limit, connection.timeouts):
                 items += page
+            connection.dispatch.callback(lambda: function(items))
+        except ClientClosed:
+            pass
         except McpError as error:
             logger.warning("mcpsync: server %r: a changed listing could not be fetched: %s", connection.name, error)
-            return
-        connection.dispatch.callback(lambda: function(items))
+        finally:
+            self._fetching.discard(key)  # atomic
 
     def add_update(self, uri: str, function: Callable[[str], Any]) -> None:
         """Call ``function(uri)`` when the resource was updated."""
         with self._lock:
             self._updates.setdefault(uri, []).append(function)
+
+    def remove_update(self, uri: str, function: Callable[[str], Any]) -> None:
+        """Undo one :meth:`add_update`."""
+        with self._lock:
+            functions = self._updates.get(uri, [])
+            if function in functions:
+                functions.remove(function)
+            if not functions:
+                self._updates.pop(uri, None)
 
     def remove_updates(self, uri: str) -> int:
         """Forget the callbacks of a resource; gives how many there were."""

@@ -68,16 +68,22 @@ def pages(
         try:
             result = connection.request(listing.method, params, _wanted(connection, listing, timeouts, deadline))
         except MethodNotFound:
+            if seen:
+                raise
             return
         page = _items(connection, listing, result, read)
         collected += page
         yield page
         cursor = result.get("nextCursor")
         if not isinstance(cursor, str):
+            if cursor is not None:
+                raise InvalidMessage(
+                    "nextCursor is %.100r, which is no text" % (cursor,), server=connection.name, method=listing.method
+                )
             return
         if cursor in seen:
             raise PageLimit(
-                "the cursor %.100r came back after %d pages" % (cursor, len(seen) + 1),
+                "the cursor %.100r came back after %d pages, which would never end" % (cursor, len(seen) + 1),
                 partial=collected,
                 server=connection.name,
                 method=listing.method,

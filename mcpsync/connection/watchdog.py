@@ -145,7 +145,11 @@ class Watchdog:
         table = key.table
         if table is not None:
             key.table = None
-            table.pop(key, None)
+            if table.pop(key, None) is None:
+                # due, or being moved to another moment by another thread, which would leave it armed
+                with self._lock:
+                    self._moved.pop(key, None)
+                    key.table = None
 
     def extend(self, key: Armed, seconds: float) -> None:
         """Start a deadline anew, if it is armed."""
