@@ -15,7 +15,8 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import Callable, List, Mapping, Optional
+from contextlib import suppress
+from typing import Any, Callable, List, Mapping, Optional
 
 from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectFailed
@@ -34,6 +35,19 @@ _CHUNK = 65536
 _LAST_WAIT = 0.25
 """Seconds that a killed process gets to disappear when the deadline has passed already."""
 _KILL_ROUNDS = 5
+
+
+class _Popen(subprocess.Popen[bytes]):
+    """Leaves no process behind when Ctrl-C strikes before anybody knows of it."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        try:
+            super().__init__(*arguments, **options)
+        except BaseException:
+            if self.returncode is None and self.pid is not None:
+                self.kill()
+                self.wait()
+            raise
 
 
 class ServerProcess:
@@ -68,7 +82,7 @@ class ServerProcess:
         variables = dict(environ)
         marked(variables, token)
         try:
-            self._popen = subprocess.Popen(
+            self._popen = _Popen(
                 launch.arguments,
                 executable=launch.program,
                 bufsize=0,
@@ -183,6 +197,9 @@ class ServerProcess:
             except ChildProcessError:
                 pass  # reaped by another part of this program: ended it has
             finally:
+                # A byte, for a forked child may hold the other end open too.
+                with suppress(OSError):  # nobody is interested any more
+                    os.write(held, b"\0")
                 os.close(held)
 
         try:

@@ -131,11 +131,16 @@ class PosixStdio(StdioBase):
 
     def _shut_down(self, process: ServerProcess, deadline: Deadline) -> None:
         drains = [self._stdout, self._stderr]
-        if self._reads_elsewhere():
-            drains = []
-            if self._outgoing is not None:
-                self._outgoing.flush(deadline.sooner(self._graces.flush))
-        process.shut_down(deadline, self._graces, self._close_stdin, drains)
+        try:
+            if self._reads_elsewhere():
+                drains = []
+                if self._outgoing is not None:
+                    self._outgoing.flush(deadline.sooner(self._graces.flush))
+        except BaseException:  # Ctrl-C: no time for manners
+            deadline = Deadline(0)
+            raise
+        finally:
+            process.shut_down(deadline, self._graces, self._close_stdin, drains)
 
     def _close_stdin(self) -> None:
         if self._outgoing is not None:
@@ -168,12 +173,12 @@ class PosixStdio(StdioBase):
 
     def _release(self) -> None:
         """Called under the lock of the state."""
+        if self._outgoing is not None:
+            self._outgoing.release()  # first: what wakes the reader must not find the other end closed
         descriptors, self._descriptors = self._descriptors, []
         self._stdout = self._stderr = self._wake_up = -1
         for descriptor in descriptors:
             os.close(descriptor)
-        if self._outgoing is not None:
-            self._outgoing.release()
         if self._process is not None:
             self._process.release()
 
