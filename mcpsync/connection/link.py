@@ -133,6 +133,12 @@ class Link:
             self.cause = cause
         self._owner.on_lost(self, cause)
 
+    def broken(self, request: Request, cause: McpError) -> None:
+        """The exchange of one request ended without an answer."""
+        call: Any = request  # what travels as a request is a call of ours
+        if self.session.retire(call):
+            call.complete(None, cause)
+
     def warn(self, kind: str, detail: str) -> None:
         """The peer did something odd: a warning for the first of each kind, the rest for the debug log."""
         quiet = kind in _QUIET or kind in self._warned
