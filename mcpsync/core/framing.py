@@ -81,7 +81,7 @@ class LineFramer:
 
     def _too_large(self) -> MessageTooLarge:
         return MessageTooLarge(
-            "a message is longer than the limit of %d bytes; raise the limit if this server's messages are meant "
+            "a message is longer than the limit of %d bytes; raise max_message if this server's messages are meant "
             "to be that large" % self._limit,
             limit=self._limit,
         )
