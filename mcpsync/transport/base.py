@@ -20,9 +20,9 @@ from __future__ import annotations
 from typing import Callable, Hashable, Mapping, NamedTuple, Optional, Protocol
 
 from mcpsync.deadline import Deadline
-from mcpsync.errors import McpError
+from mcpsync.errors import ConnectionLost, McpError
 
-__all__ = ["Frame", "Request", "Sink", "StreamId", "Transport", "TransportFactory"]
+__all__ = ["Frame", "Request", "SessionLost", "Sink", "StreamId", "Transport", "TransportFactory"]
 
 StreamId = Hashable
 """Names the stream that a frame came on. Stream-like transports have one, None."""
@@ -41,6 +41,10 @@ class Frame(NamedTuple):
     data: bytes
     method: Optional[str] = None
     headers: Mapping[str, str] = _NO_HEADERS
+
+
+class SessionLost(ConnectionLost):
+    """The server no longer knows the session, so it executed nothing: a new session, and the request again."""
 
 
 class Request(Protocol):
@@ -66,6 +70,9 @@ class Sink(Protocol):
 
     def lost(self, cause: McpError) -> None:
         """The channel is gone, and why. Only the first report counts."""
+
+    def broken(self, request: Request, cause: McpError) -> None:
+        """The exchange of one request ended without an answer; nothing else is concerned."""
 
     def warn(self, kind: str, detail: str) -> None:
         """The peer did something odd that was survived. Logged once per kind and connection."""
