@@ -23,7 +23,7 @@ from mcpsync.connection.visits import Visits
 from mcpsync.connection.watchdog import Watchdog
 from mcpsync.core import jsonrpc
 from mcpsync.core.rounds import Done, Failed, Rounds, Visit
-from mcpsync.deadline import Deadline
+from mcpsync.deadline import FOREVER, Deadline
 from mcpsync.errors import (
     ClientClosed,
     InvalidParams,
@@ -138,13 +138,17 @@ class Calls:
         data = link.session.request(call, call.method, params, wanted.progress, wanted.meta, wanted.log_level)
         if call.table is None and wanted.length is not None:
             call.deadline = self._watchdog.arm(call, wanted.length)
-        if send_by is None:
-            send_by = call.deadline if call.extras is None else call.extras.sooner(call.deadline)
+        if call.ended is not None and link.session.retire(call):
+            # it was ended before it had a request that whoever ended it could have retired
+            call.complete(None, call.ended)
+            return
         transport = link.transport
         try:
-            if transport.exchange_like and call.pump is not None:
-                self._exchange_elsewhere(link, call, data)
+            if transport.exchange_like:
+                self._exchange(link, call, data, params)
             else:
+                if send_by is None:
+                    send_by = call.deadline if call.extras is None else call.extras.sooner(call.deadline)
                 transport.send(Frame(data, call.method), call, send_by)
         except McpError:
             if not link.session.retire(call):
@@ -174,18 +178,38 @@ class Calls:
         except McpError as error:
             call.complete(None, error)
 
-    def _exchange_elsewhere(self, link: Link, call: Call, data: bytes) -> None:
-        """Have a worker drive the exchange, so that this thread can run callbacks."""
+    def _exchange(self, link: Link, call: Call, data: bytes, params: Mapping[str, Any]) -> None:
+        """Drive the exchange of a request: on a worker if this thread has to run callbacks, or may not wait.
+
+        The watchdog ends it, not the transport: the call's deadline may move while the exchange goes on.
+        """
+        frame = link.outgoing(data, call.method, params)
+        if call.pump is None and not call.background:
+            link.transport.send(frame, call, FOREVER)
+            return
 
         def drive() -> None:
             try:
-                link.transport.send(Frame(data, call.method), call, call.deadline)
+                link.transport.send(frame, call, FOREVER)
             except McpError as error:
                 if link.session.retire(call):
                     call.complete(None, error)
 
         if not self._steps.submit(drive):
             raise Overloaded("no thread can be started for the exchange")
+
+    def listen(self, link: Link, call: Call, params: Mapping[str, Any], deadline: Deadline) -> None:
+        """Send a request whose answer is a long stream."""
+        if not link.transport.exchange_like:
+            self.send(link, call, params, deadline)
+            return
+        call.link = link
+        data = link.session.request(call, call.method, params)
+        try:
+            link.transport.listen(link.outgoing(data, call.method, params), deadline, call)
+        except McpError:
+            if link.session.retire(call):
+                raise
 
     # -- submitted ---------------------------------------------------------------------------------------------
 
@@ -415,6 +439,7 @@ class Calls:
             call.ended = error  # a call between two requests sees it before it sends the next
         link = call.link
         if link is not None and link.session.retire(call):
+            call.answered = True  # before the transport is told: one that has not begun with it looks at this
             self._tell(link, call, reason)
             self._drop_progress(call)
             call.complete(None, error)
@@ -458,7 +483,10 @@ class Calls:
 
     def _tell(self, link: Link, call: Call, reason: str) -> None:
         request_id = call.request_id
-        if link.cause is None and not link.transport.abort(call, reason):
+        if link.cause is not None or link.transport.abort(call, reason):
+            return
+        revision = link.session.revision
+        if not (link.transport.exchange_like and revision is not None and revision.http_cancel):
             data = link.session.cancel(request_id, reason)
             self._control.submit(lambda: send_quietly(link, data, "notifications/cancelled"))
 

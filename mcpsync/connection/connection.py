@@ -13,8 +13,20 @@ from mcpsync.connection.linked import LinkedConnection
 from mcpsync.connection.threads import forbid_blocking
 from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectionLost
+from mcpsync.transport.base import SessionLost
 
 __all__ = ["Connection"]
+
+_HARMLESS = (
+    "completion/complete",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "server/discover",
+    "tools/list",
+)
 
 
 class Connection(LinkedConnection):
@@ -72,7 +84,15 @@ class Connection(LinkedConnection):
         return link, wanted.after(time.monotonic() - began)
 
     def _next_link(self, link: Link, error: ConnectionLost, method: str, wanted: Wanted) -> Tuple[Link, Wanted]:
-        """For a call whose request never went out: its link was closed, as unused, in the moment of the call."""
+        """For a call whose request was not executed, or can be made again without harm: the link for another try.
+
+        :raises ConnectionLost: it was executed, for all that is known
+        """
+        if isinstance(error, SessionLost):
+            self._release(link, "the server no longer knows the session", unused=False)
+            return self._reach(method, wanted)
+        if _may_repeat(link, method, error):
+            return link, wanted
         if not link.released or error.maybe_executed:
             if error.next_attempt is None and not error.maybe_executed:
                 error.next_attempt = self._next_attempt()
@@ -104,3 +124,13 @@ class Connection(LinkedConnection):
     def background(self, task: Callable[[], None]) -> bool:
         """Run something that may make calls, on a thread of the library. False: no thread for it."""
         return self._steps.submit(task)
+
+
+def _may_repeat(link: Link, method: str, error: ConnectionLost) -> bool:
+    """An exchange that broke takes one request with it: where nothing was changed by it, it is made again.
+
+    Specification: `changelog` (2026-07-28), 9.
+    """
+    revision = link.session.revision
+    stateless = link.transport.exchange_like and revision is not None and not revision.handshake
+    return stateless and error.maybe_executed and link.cause is None and method in _HARMLESS

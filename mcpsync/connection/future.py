@@ -39,6 +39,7 @@ class CallFuture(Future):  # type: ignore[type-arg]  # Future is no generic at r
         self._cancel_call = cancel_call
         self._dispatch = dispatch
         self._describe = describe
+        self._open: List[None] = [None]  # who takes the item settles it
         _unsettled.add(self)
 
     def cancel(self) -> bool:
@@ -48,7 +49,10 @@ class CallFuture(Future):  # type: ignore[type-arg]  # Future is no generic at r
         """
         if self.done():
             return self.cancelled()
-        return self._cancel_call()
+        if not self._cancel_call():
+            return False
+        self.settle(None, RequestCancelled("it was cancelled"))  # a thread that goes on with it may not be so far yet
+        return True
 
     def result(self, timeout: Optional[float] = None) -> Any:
         """The result, as the blocking method would return it.
@@ -83,7 +87,11 @@ class CallFuture(Future):  # type: ignore[type-arg]  # Future is no generic at r
         return error if isinstance(error, RequestCancelled) else self._describe(RequestCancelled("it was cancelled"))
 
     def settle(self, result: Any, failure: Optional[BaseException]) -> None:
-        """The outcome; only who ended the call may call this."""
+        """The outcome; the first one counts."""
+        try:
+            self._open.pop()  # atomic
+        except IndexError:
+            return
         _unsettled.discard(self)
         if isinstance(failure, RequestCancelled):
             super().cancel()

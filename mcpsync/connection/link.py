@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Set
 
 from mcpsync.connection import lifetime
 from mcpsync.connection.call import Call
 from mcpsync.connection.threads import start_inner
+from mcpsync.core.headers import Mirror, request_headers
 from mcpsync.core.session import Answered, Event, Oddity, Session
 from mcpsync.deadline import Deadline
 from mcpsync.errors import ClientClosed, ConnectFailed, ConnectionLost, McpError, ProcessExited
@@ -25,6 +26,7 @@ __all__ = ["Link", "Owner"]
 
 logger = logging.getLogger("mcpsync")
 
+_NO_PARAMS: Dict[Any, Any] = {}
 _QUIET = frozenset(("late answer", "progress", "cancelled"))  # expected after a cancel: not worth a warning
 
 
@@ -47,11 +49,20 @@ class Link:
     :ivar session: what has been agreed, and the calls in flight
     :ivar cause: why the link is gone; None while it stands
     :ivar heard: something came in since whoever looks last cleared it
+    :ivar mirrors: by tool, the parameters that travel in headers too
     :ivar released: it was closed because nobody needed it; a call that finds it so takes the next one
     """
 
-    def __init__(self, owner: Owner, name: str, transport: Transport, session: Session[Call]) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        name: str,
+        transport: Transport,
+        session: Session[Call],
+        mirrors: Mapping[Any, Mirror] = _NO_PARAMS,
+    ) -> None:
         self.transport = transport
+        self.mirrors = mirrors
         self.session = session
         self.cause: Optional[McpError] = None
         self.heard = False
@@ -153,7 +164,20 @@ class Link:
 
     def send(self, data: bytes, method: Optional[str], request: Optional[Request], deadline: Deadline) -> None:
         """Send one message."""
-        self.transport.send(Frame(data, method), request, deadline)
+        self.transport.send(self.outgoing(data, method), request, deadline)
+
+    def outgoing(self, data: bytes, method: Optional[str], params: Mapping[str, Any] = _NO_PARAMS) -> Frame:
+        """A message as it goes to the transport: with the headers that its revision wants, if headers travel.
+
+        :raises ValueError: an argument does not fit into the header that its tool wants it in
+        """
+        revision = self.session.revision
+        if not self.transport.exchange_like or revision is None or revision.headers == "none":
+            return Frame(data, method)
+        headers = {"MCP-Protocol-Version": revision.name}
+        if revision.headers == "all" and method is not None:
+            headers.update(request_headers(method, params, self.mirrors.get(params.get("name"))))
+        return Frame(data, method, headers)
 
     def fail_all(self, make: Callable[[Call], McpError]) -> None:
         """Complete every call in flight with an error of its own."""

@@ -42,6 +42,7 @@ from mcpsync.connection.threads import Condition, Workers, forbid_blocking, is_i
 from mcpsync.connection.upkeep import Upkeep
 from mcpsync.connection.watchdog import Timer, Watchdog
 from mcpsync.core.era import Revision
+from mcpsync.core.headers import Mirror
 from mcpsync.core.negotiation import Negotiation
 from mcpsync.core.session import Event, Session
 from mcpsync.core.subscriptions import announced
@@ -59,6 +60,7 @@ __all__ = ["LinkedConnection"]
 
 logger = logging.getLogger("mcpsync")
 
+_LINGER_SECONDS = 5.0  # for the calls that are under way on a session that is gone
 _TELL_SECONDS = 0.5  # the most that closing waits for what still has to be told
 
 
@@ -69,6 +71,7 @@ class LinkedConnection(Owner):
     :ivar server: what the server said of itself; empty before the first link
     :ivar log_level: the level asked for
     :ivar sessions: how many links there have been
+    :ivar mirrors: by tool, the parameters that travel in headers too
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -78,6 +81,7 @@ class LinkedConnection(Owner):
         self.server: Dict[str, Any] = {}
         self.log_level = settings.log_level
         self.listeners: Any = None
+        self.mirrors: Dict[Any, Mirror] = {}
         self._ids = itertools.count(1)
         self._link: Optional[Link] = None
         self.state = "new"
@@ -107,7 +111,7 @@ class LinkedConnection(Owner):
         self._last_error: Optional[McpError] = None
         self.dispatch = Dispatch(settings.callbacks, prefix, limits.handlers, limits.callbacks, limits.waiting)
         self.watchdog = Watchdog(prefix + "-watchdog", self._expired)
-        self._control = Workers(prefix + "-control", 1, inner=True)  # sends what must not wait
+        self._control = Workers(prefix + "-control", settings.senders, inner=True)  # sends what must not wait
         self._links = Workers(prefix + "-link", 1, inner=True)  # opens and closes links, which takes its time
         self._steps = Workers(prefix + "-call", limits.submitted)
         questions = Questions(settings.handlers, self.dispatch, self.watchdog)
@@ -237,13 +241,13 @@ class LinkedConnection(Owner):
     def _start_link(self, deadline: Deadline) -> Link:
         session: Session[Call] = Session(self._ids, self._settings.client_info, self._settings.capabilities)
         session.log_level = self.log_level
-        link = Link(self, self.name, self._settings.factory(), session)
+        link = Link(self, self.name, self._settings.factory(), session, self.mirrors)
         with self._changed:
             if self._closed:
                 raise ClientClosed("the client was closed while it connected", server=self.name)
             self._opening_link = link
             previous = self._previous_link
-        if previous is not None:
+        if previous is not None and not previous.transport.exchange_like:
             previous.close(deadline)  # there is never a second process beside the first
         link.open(deadline)
         return link
@@ -425,10 +429,17 @@ class LinkedConnection(Owner):
             if self._upkeep is not None:
                 self._upkeep.stop()
         logger.debug("mcpsync: server %r: connection closed: %s", self.name, why)
-        if not self._links.submit(lambda: link.close(Deadline(self.timeouts.close))):
-            link.close(Deadline(self.timeouts.close))
+        if link.working():  # each call will find out for itself that its session is gone
+            self.watchdog.later(_LINGER_SECONDS, lambda: self._close_behind(link))
+        else:
+            self._close_behind(link)
         self._states.tell_all()
         return True
+
+    def _close_behind(self, link: Link) -> None:
+        """Close a link that is no longer used, without making anybody wait for it."""
+        if not self._links.submit(lambda: link.close(Deadline(self.timeouts.close))):
+            link.close(Deadline(self.timeouts.close))
 
     def _ping(self, link: Link) -> Callable[[Optional[float], Callable[[], None]], None]:
         revision = link.session.revision

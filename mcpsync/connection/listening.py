@@ -172,7 +172,7 @@ class Listening:
 
         stream.call = call = ContinuedCall(_METHOD, _ENDLESS, over, background=True)
         try:
-            self._calls.send(stream.link, call, {"notifications": stream.wanted.to_wire()}, deadline)
+            self._calls.listen(stream.link, call, {"notifications": stream.wanted.to_wire()}, deadline)
         except BaseException:
             self._drop(stream)
             raise

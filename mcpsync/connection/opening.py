@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import OrderedDict
 from queue import Empty, SimpleQueue
 from threading import RLock
@@ -14,10 +15,11 @@ from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Tu
 from mcpsync.connection import lifetime
 from mcpsync.connection.link import Link
 from mcpsync.core.negotiation import Agreed, Fail, Negotiation, Restart, Send, Step
-from mcpsync.deadline import Deadline
+from mcpsync.deadline import FOREVER, Deadline
 from mcpsync.errors import (
     ConnectFailed,
     ConnectTimeout,
+    HttpError,
     McpError,
     ProcessExited,
     RequestTimeout,
@@ -29,6 +31,7 @@ __all__ = ["Opened", "forget_verdict", "open_link", "recall_verdict", "remember_
 logger = logging.getLogger("mcpsync")
 
 _MOST_VERDICTS = 256
+_LISTEN_SECONDS = 0.3
 _LEAST_GRACE = 0.35  # seconds for a server to end when the time to connect is over
 _verdicts: OrderedDict[Hashable, str] = OrderedDict()
 _verdicts_lock = RLock()  # guards the table
@@ -151,9 +154,36 @@ class _Opening:
         probe = _Probe(step.method, self._answers)
         data = session.request(probe, step.method, step.params)  # type: ignore[arg-type]  # completes as a call does
         self._asked.append(probe)
+        if self.link.transport.exchange_like:
+            self._exchange(data, probe)
+            return
         self.link.send(data, step.method, probe, self._deadline)
         if self.link.cause is not None and session.retire(probe):  # type: ignore[arg-type]
             raise self.link.cause
+
+    def _exchange(self, data: bytes, probe: _Probe) -> None:
+        """Drive the exchange of a probe on a thread that can be left behind, since this one has to keep the time."""
+        link = self.link
+        frame = link.outgoing(data, probe.method)
+
+        def drive() -> None:
+            try:
+                link.transport.send(frame, probe, FOREVER)
+            except McpError as error:
+                if link.session.retire(probe):  # type: ignore[arg-type]
+                    probe.complete(None, error)
+
+        try:
+            threading.Thread(target=drive, name="mcpsync-opening", daemon=True).start()
+        except RuntimeError as error:
+            raise ConnectFailed("no thread can be started for the exchange: %s" % error) from None
+
+    def _give_up_on(self, probes: List[_Probe]) -> None:
+        """Requests that were not answered and no longer matter."""
+        for probe in probes:
+            if self.link.session.retire(probe):  # type: ignore[arg-type]
+                probe.answered = True
+                self.link.transport.abort(probe, "no longer wanted")
 
     def _wait(self, silence: Optional[Deadline]) -> Tuple[Optional[Step], Optional[Deadline]]:
         until = self._deadline if silence is None or silence.at > self._deadline.at else silence
@@ -164,7 +194,7 @@ class _Opening:
                 return self._negotiation.silent(), None
             asked = " or ".join(probe.method for probe in self._asked)
             raise ConnectTimeout("the server did not answer %s in time" % asked) from None
-        if isinstance(probe.failure, TransportError):
+        if isinstance(probe.failure, TransportError) and not isinstance(probe.failure, HttpError):
             return self._negotiation.died(probe.failure), silence
         return self._negotiation.answered(probe.method, probe.result, probe.failure), silence
 
@@ -178,11 +208,13 @@ class _Opening:
     def _agree(self, agreed: Agreed) -> None:
         session = self.link.session
         session.adopt(agreed.revision, session.log_level)
-        for probe in self._asked:
-            session.retire(probe)  # type: ignore[arg-type]  # one that was never answered is no call in flight
+        self._give_up_on(self._asked)
         if agreed.handshake:
             data = session.notification("notifications/initialized")
             self.link.send(data, "notifications/initialized", None, self._deadline)
+            if self.link.transport.exchange_like:
+                # awaited, since a server may send its first request there as soon as a call makes it ask
+                self.link.transport.listen(self.link.outgoing(b"", None), self._deadline.sooner(_LISTEN_SECONDS))
 
 
 def connect_error(error: McpError, server: str) -> McpError:

@@ -48,6 +48,7 @@ class Settings(NamedTuple):
     :ivar result_types: values of ``resultType`` that declared extensions add
     :ivar notified: told of each notification on the reader's thread; must be quick
     :ivar gap: told that notifications may have been missed; on the control worker
+    :ivar senders: threads for what must travel without delaying anyone: one keeps the order, exchanges need several
     :ivar on_state: the user's callback for state changes
     :ivar observer: told of them at once
     """
@@ -66,6 +67,7 @@ class Settings(NamedTuple):
     verdict_key: Any = None
     lists: FrozenSet[str] = frozenset()
     result_types: FrozenSet[str] = frozenset()
+    senders: int = 1
     on_state: Optional[Callable[[str], Any]] = None
     observer: Optional[Observer] = None
     limits: Limits = Limits()

@@ -90,8 +90,12 @@ class Transport(Protocol):
     def run(self, sink: Sink) -> None:
         """The body of the reader thread."""
 
-    def listen(self, frame: Frame, deadline: Deadline) -> None:
-        """Start the long stream of a transport that has one; returns when its headers are here."""
+    def listen(self, frame: Frame, deadline: Deadline, request: Optional[Request] = None) -> None:
+        """Start the long stream of a transport that has one; returns when its headers are here.
+
+        :param frame: the request that opens it; without data, what the transport has for that
+        :param request: the request that the frame opens; its end is told with ``sink.broken``
+        """
 
     def send(self, frame: Frame, request: Optional[Request], deadline: Deadline) -> None:
         """Send one frame; ``request`` is the request that it opens, None for a notification or an answer.

@@ -133,7 +133,7 @@ class MemoryExchange(MemoryTransport):
         super()._reset()
         self._driven: Dict[int, _Driven] = {}
 
-    def listen(self, frame: Frame, deadline: Deadline) -> None:
+    def listen(self, frame: Frame, deadline: Deadline, request: Optional[Request] = None) -> None:
         """Open the long stream, which ``run`` reads.
 
         :param frame: a request that the server gets, and whose answers come on the long stream; without data, none

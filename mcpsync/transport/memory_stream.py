@@ -88,7 +88,7 @@ class MemoryStream(MemoryTransport):
         self._handler = handler
         self._outgoing = Channel(capacity)
 
-    def listen(self, frame: Frame, deadline: Deadline) -> None:
+    def listen(self, frame: Frame, deadline: Deadline, request: Optional[Request] = None) -> None:
         """
         :raises ConnectionLost: always, for the connection is one long stream already
         """

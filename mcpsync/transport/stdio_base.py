@@ -146,7 +146,7 @@ class StdioBase:
                 raise ConnectFailed("this transport was used already: build a new one", server=self._server)
             self._used = self._opening = True
 
-    def listen(self, frame: Frame, deadline: Deadline) -> None:
+    def listen(self, frame: Frame, deadline: Deadline, request: Optional[Request] = None) -> None:
         """A stdio connection is one long stream already.
 
         :raises ConnectionLost: always

@@ -35,25 +35,6 @@ def peer(shape: str, era: str) -> Peer:
     return Peer(shape, era)
 
 
-@pytest.fixture
-def moving_deadline(request: pytest.FixtureRequest, shape: str) -> None:
-    if shape == "exchange":
-        request.applymarker(pytest.mark.xfail(reason="the exchange is driven with the first deadline of its call"))
-
-
-@pytest.fixture
-def pausing_deadline(request: pytest.FixtureRequest, shape: str, era: str) -> None:
-    if (shape, era) == ("exchange", "legacy"):
-        request.applymarker(pytest.mark.xfail(reason="the exchange is driven with the first deadline of its call"))
-
-
-@pytest.fixture
-def racing_deadline(request: pytest.FixtureRequest, shape: str) -> None:
-    if shape == "exchange":
-        reason = "the transport's deadline may come before the watchdog's: the server is not told, the error says less"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=False))
-
-
 def call(connection: Connection, name: str, wanted: Any = None, **arguments: Any) -> Dict[str, Any]:
     return connection.request("tools/call", {"name": name, "arguments": arguments}, wanted)
 
@@ -80,6 +61,7 @@ def in_threads(count: int, body: Callable[[int], object]) -> List[object]:
     return outcomes
 
 
+@pytest.mark.own_methods("no/such")
 def test_a_request_and_its_answer(peer: Peer) -> None:
     with connected(peer) as connection:
         assert call(connection, "echo", text="é")["echo"] == {"text": "é"}
@@ -181,7 +163,6 @@ def assert_told_of_the_end(peer: Peer, request_id: int) -> None:
     assert peer.script.next(kind) == request_id
 
 
-@pytest.mark.usefixtures("racing_deadline")
 def test_timeout(peer: Peer) -> None:
     with connected(peer) as connection:
         start = time.monotonic()
@@ -194,7 +175,6 @@ def test_timeout(peer: Peer) -> None:
         assert not any(kind == "cancelled" for kind, _ in peer.script.rest())
 
 
-@pytest.mark.usefixtures("racing_deadline")
 def test_timeout_while_a_callback_runs_on_the_calling_thread(peer: Peer) -> None:
     with connected(peer, callbacks="caller") as connection:
         with pytest.raises(RequestTimeout):
@@ -202,7 +182,6 @@ def test_timeout_while_a_callback_runs_on_the_calling_thread(peer: Peer) -> None
         assert_told_of_the_end(peer, last_id(connection))
 
 
-@pytest.mark.usefixtures("moving_deadline")
 def test_idle_timeout_is_longer_than_the_first_deadline(peer: Peer) -> None:
     """Progress moves the deadline; a transport that drives the exchange must not hold on to the first one."""
     with connected(peer) as connection:
@@ -231,7 +210,6 @@ def test_idle_timeout_is_longer_than_the_first_deadline(peer: Peer) -> None:
     assert seconds >= 0.75
 
 
-@pytest.mark.usefixtures("pausing_deadline")
 def test_the_clock_stands_still_while_a_person_is_asked(peer: Peer) -> None:
     asked = threading.Event()
     answered = threading.Event()
