@@ -13,11 +13,11 @@ from typing import Any, List, Optional, Sequence, TextIO
 
 from mcpsync.cli.text import inline, printable, shorten
 
-__all__ = ["Output"]
+__all__ = ["Output", "terminal_width"]
 
 Row = Sequence[str]
 
-_WIDTH = 80
+_USUAL_WIDTH = 80
 
 
 class Output:
@@ -80,10 +80,7 @@ class Output:
         widths = [max(map(len, column)) for column in zip(*rows)]
         lines = ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
         if self.on_terminal:
-            import shutil
-
-            columns = shutil.get_terminal_size((_WIDTH, 24)).columns
-            lines = [shorten(line, columns) for line in lines]
+            lines = [shorten(line, terminal_width()) for line in lines]
         return "\n".join(lines) + "\n"
 
     def _write(self, text: str) -> None:
@@ -115,6 +112,13 @@ class Output:
         except OSError:  # nobody reads it, and there is nowhere else to say so
             _drop(self._stderr)
             self._stderr = None
+
+
+def terminal_width() -> int:
+    """Columns of the terminal."""
+    import shutil
+
+    return shutil.get_terminal_size().columns or _USUAL_WIDTH  # a terminal that does not know says 0
 
 
 def _is_terminal(stream: Optional[TextIO]) -> bool:

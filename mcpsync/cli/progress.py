@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import shutil
 import time
 from typing import TYPE_CHECKING, Any, Optional
 
+from mcpsync.cli.output import Output, terminal_width
 from mcpsync.cli.text import inline, shorten
 
 if TYPE_CHECKING:
-    from mcpsync.cli.output import Output
     from mcpsync.types import Progress
 
 __all__ = ["ProgressBar", "progress_bar"]
@@ -65,7 +64,7 @@ def _line(progress: Progress) -> str:
     parts.append("%g" % told if total is None else "%g/%g" % (told, total))
     if progress.message:
         parts.append(inline(progress.message))
-    return shorten(" ".join(parts), shutil.get_terminal_size().columns - 1)
+    return shorten(" ".join(parts), terminal_width() - 1)
 
 
 class RichBar(ProgressBar):
