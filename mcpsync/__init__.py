@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mcpsync import types
     from mcpsync.client import Client, connect
     from mcpsync.connection.backoff import Backoff
-    from mcpsync.connection.settings import Limits
     from mcpsync.connection.future import CallFuture
+    from mcpsync.connection.settings import Limits
     from mcpsync.deadline import Timeouts
     from mcpsync.errors import (
         ApprovalRefused,

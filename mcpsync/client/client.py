@@ -3,57 +3,29 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
 
+from mcpsync.client.features import DEFAULT, Features, Timeout
 from mcpsync.client.held import Held
-from mcpsync.client.options import Options, build, check_level
-from mcpsync.client.paging import PROMPTS, RESOURCES, TEMPLATES, TOOLS, Listing, pages
+from mcpsync.client.options import Options, build
 from mcpsync.connection.call import Wanted
-from mcpsync.connection.future import CallFuture
-from mcpsync.deadline import Deadline, Timeouts
-from mcpsync.errors import ConfigError, McpError, RpcError, ToolError
-from mcpsync.types.result import ToolResult
+from mcpsync.errors import ConfigError, McpError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from mcpsync.client.options import Target
+    from mcpsync.client.target import Target
     from mcpsync.connection.connection import Connection
-    from mcpsync.types import (
-        Completion,
-        Implementation,
-        Progress,
-        Prompt,
-        PromptReference,
-        PromptResult,
-        ReadResult,
-        Resource,
-        ResourceTemplate,
-        ResourceTemplateReference,
-        ServerCapabilities,
-        Tool,
-    )
+    from mcpsync.types import Implementation, Progress
 
 __all__ = ["Client", "connect"]
-
-T = TypeVar("T")
-Timeout = Union[float, Timeouts, None]
-
-
-class _Default(float):
-    """The value of ``timeout`` that stands for the client's own timeouts."""
-
-    def __repr__(self) -> str:
-        return "<the client's>"
-
-
-DEFAULT = _Default(0)
 
 
 def connect(target: Target, **options: Any) -> Client:
     """Connect to a server.
 
-    :param target: the command of a stdio server as a list of strings, or a factory of transports
+    :param target: the command of a stdio server as a list of strings, the URL of an HTTP one, or a factory of
+        transports
     :param options: the keyword arguments of :class:`Client`
     :returns: an open client; close it, or use it in a ``with`` statement
     :raises ConfigError: target or options are wrong
@@ -69,7 +41,7 @@ def connect(target: Target, **options: Any) -> Client:
     return client
 
 
-class Client:
+class Client(Features):
     """One MCP server, through methods that block. Any number of threads may use it.
 
     A client that is not open is opened by its first call. Methods raise
@@ -78,7 +50,8 @@ class Client:
     Each ``timeout`` is a number of seconds (in place of ``Timeouts.call``), a :class:`~mcpsync.Timeouts`, or
     None for no limit.
 
-    :param target: the command of a stdio server as a list of strings, or a factory of transports
+    :param target: the command of a stdio server as a list of strings, the URL of an HTTP one, or a factory of
+        transports
     :param name: of the server, for errors, logs and threads; by default the program's
     :param protocol: ``"auto"``, ``"legacy"``, ``"modern"`` or a revision, as ``"2025-11-25"``
     :param timeouts: how long things may take
@@ -110,6 +83,12 @@ class Client:
     :param page_limit: the most pages of a listing
     :param debounce: seconds of quiet before a changed listing is fetched
     :param max_message: bytes; a longer message ends the connection
+    :param headers: HTTP headers for each request: a mapping, or a function that gives one and is called for each
+    :param verify: path of a CA bundle for HTTPS, or False; by default as the environment has it
+    :param cert: path of a client certificate, or of certificate and key
+    :param proxies: by scheme; by default as the environment has it
+    :param session: a ``requests.Session`` of yours, whose adapters, auth and hooks see every request
+    :param connections: HTTP connections that are kept open
     :param env: variables for the server's process, beside those of ``env_mode``
     :param env_mode: ``"safe"`` (no secrets, no library paths), ``"inherit"`` or ``"none"``
     :param cwd: folder to start it in
@@ -186,11 +165,6 @@ class Client:
     # -- what the server is ------------------------------------------------------------------------------------
 
     @property
-    def name(self) -> str:
-        """Name of the server, as this side calls it."""
-        return self._connection.name
-
-    @property
     def state(self) -> str:
         """State of the connection: see ``on_state``."""
         return self._connection.state
@@ -206,12 +180,6 @@ class Client:
         return self._connection.sessions
 
     @property
-    def protocol_version(self) -> Optional[str]:
-        """The revision that was agreed on; None while not connected."""
-        revision = self._connection.revision
-        return None if revision is None else revision.name
-
-    @property
     def server_info(self) -> Optional[Implementation]:
         """How the server introduces itself: for display, not for decisions."""
         info = self._connection.server.get("serverInfo")
@@ -222,278 +190,12 @@ class Client:
         return Implementation.from_wire(info)
 
     @property
-    def capabilities(self) -> ServerCapabilities:
-        """What the server offers."""
-        from mcpsync.types import ServerCapabilities
-
-        capabilities = self._connection.server.get("capabilities")
-        return ServerCapabilities(capabilities if isinstance(capabilities, dict) else {})
-
-    @property
     def instructions(self) -> Optional[str]:
         """Guidance for a model, if the server gives any."""
         text = self._connection.server.get("instructions")
         return text if isinstance(text, str) else None
 
-    # -- tools -------------------------------------------------------------------------------------------------
-
-    def list_tools(self, *, timeout: Timeout = DEFAULT) -> List[Tool]:
-        """All tools, from all pages. Empty if the server has none.
-
-        :param timeout: for each page; ``Timeouts.total`` bounds all of them together
-        :raises PageLimit: with what was collected
-
-        Specification: `server/tools`, "Listing Tools".
-        """
-        return list(self.iter_tools(timeout=timeout))
-
-    def iter_tools(self, *, timeout: Timeout = DEFAULT) -> Iterator[Tool]:
-        """As :meth:`list_tools`, each page fetched when it is needed."""
-        from mcpsync.types import Tool
-
-        return self._iterate(TOOLS, Tool.from_wire, timeout)
-
-    def call_tool(
-        self,
-        name: str,
-        arguments: Optional[Mapping[str, Any]] = None,
-        *,
-        timeout: Timeout = DEFAULT,
-        on_progress: Optional[Callable[[Progress], Any]] = None,
-        meta: Optional[Mapping[str, Any]] = None,
-        log_level: Optional[str] = None,
-        check: bool = True,
-    ) -> ToolResult:
-        """Call a tool and wait for its result.
-
-        :param arguments: by name, of JSON's types
-        :param on_progress: gets each :class:`~mcpsync.types.Progress`, in order; the result does not wait for it
-        :param meta: further keys for ``_meta``
-        :param log_level: from which the server shall log about this call (2026-07-28)
-        :param check: raise :class:`~mcpsync.ToolError` if the result says that the tool failed
-        :raises ToolError: it does, and ``check`` is set
-        :raises ValueError: the arguments have no JSON form
-
-        Specification: `server/tools`, "Calling Tools".
-        """
-        wanted = self._wanted
-        if timeout is not DEFAULT or on_progress is not None or meta is not None or log_level is not None:
-            wanted = self._wants(timeout, on_progress, meta, log_level)
-        params = {"name": name, "arguments": arguments} if arguments is not None else {"name": name}
-        result = ToolResult(self._connection.request("tools/call", params, wanted))
-        if check and result.is_error:
-            raise self._tool_error(name, result)
-        return result
-
-    def submit(
-        self,
-        name: str,
-        arguments: Optional[Mapping[str, Any]] = None,
-        *,
-        timeout: Timeout = DEFAULT,
-        on_progress: Optional[Callable[[Progress], Any]] = None,
-        meta: Optional[Mapping[str, Any]] = None,
-        log_level: Optional[str] = None,
-        check: bool = True,
-    ) -> CallFuture:
-        """Call a tool without waiting: as :meth:`call_tool`, but a Future of its result.
-
-        :returns: a ``concurrent.futures.Future`` whose ``cancel()`` ends the call and tells the server
-        :raises Overloaded: there is no room for the request now
-        """
-        wanted = self._wants(timeout, on_progress, meta, log_level)
-        params = {"name": name, "arguments": arguments} if arguments is not None else {"name": name}
-
-        def convert(raw: Dict[str, Any]) -> ToolResult:
-            result = ToolResult(raw)
-            if check and result.is_error:
-                raise _tool_error(server, name, result)
-            return result
-
-        server = self.name
-        return self._connection.submit("tools/call", params, convert, wanted)
-
-    def _tool_error(self, name: str, result: ToolResult) -> ToolError:
-        return _tool_error(self.name, name, result)
-
-    # -- resources ---------------------------------------------------------------------------------------------
-
-    def list_resources(self, *, timeout: Timeout = DEFAULT) -> List[Resource]:
-        """All resources, from all pages. Empty if the server has none.
-
-        Specification: `server/resources`, "Listing Resources".
-        """
-        return list(self.iter_resources(timeout=timeout))
-
-    def iter_resources(self, *, timeout: Timeout = DEFAULT) -> Iterator[Resource]:
-        """As :meth:`list_resources`, each page fetched when it is needed."""
-        from mcpsync.types import Resource
-
-        return self._iterate(RESOURCES, Resource.from_wire, timeout)
-
-    def list_resource_templates(self, *, timeout: Timeout = DEFAULT) -> List[ResourceTemplate]:
-        """All templates of resources, from all pages. Empty if the server has none.
-
-        Specification: `server/resources`, "Resource Templates".
-        """
-        return list(self.iter_resource_templates(timeout=timeout))
-
-    def iter_resource_templates(self, *, timeout: Timeout = DEFAULT) -> Iterator[ResourceTemplate]:
-        """As :meth:`list_resource_templates`, each page fetched when it is needed."""
-        from mcpsync.types import ResourceTemplate
-
-        return self._iterate(TEMPLATES, ResourceTemplate.from_wire, timeout)
-
-    def read_resource(
-        self,
-        uri: str,
-        *,
-        timeout: Timeout = DEFAULT,
-        on_progress: Optional[Callable[[Progress], Any]] = None,
-        meta: Optional[Mapping[str, Any]] = None,
-    ) -> ReadResult:
-        """Read a resource.
-
-        :raises ResourceNotFound, InvalidParams: there is none (by revision)
-
-        Specification: `server/resources`, "Reading Resources".
-        """
-        from mcpsync.types import ReadResult
-
-        return self._typed(ReadResult.from_wire, "resources/read", {"uri": uri}, timeout, on_progress, meta)
-
-    def subscribe_resource(
-        self, uri: str, function: Optional[Callable[[str], Any]] = None, *, timeout: Optional[float] = None
-    ) -> None:
-        """Be told when a resource changes, until :meth:`unsubscribe_resource`; kept over reconnects.
-
-        :param function: called with the URI each time; without it, ``on_notification`` alone is told
-        :param timeout: seconds; by default ``Timeouts.call``
-        :raises MethodNotFound: the server offers no subscriptions
-        :raises ProtocolError: it grants none for this resource
-
-        Specification: `basic/patterns/subscriptions` (2026-07-28); `server/resources`, "Subscriptions" (earlier).
-        """
-        link = self._connection.ready_link("resources/subscribe")
-        if not self.capabilities.resources_subscribe:
-            raise RpcError.of(-32601, "the server offers no subscriptions to resources").located(self.name)
-        listeners, held = self._connection.listeners, None if function is None else self._held.handle(function)
-        if held is not None:
-            listeners.add_update(uri, held)
-        try:
-            self._connection.subscriptions.add(link, uri, self._deadline(timeout))
-        except BaseException:
-            if held is not None:
-                listeners.remove_update(uri, held)
-            raise
-
-    def unsubscribe_resource(self, uri: str, *, timeout: Optional[float] = None) -> None:
-        """Undo :meth:`subscribe_resource`.
-
-        :param timeout: seconds; by default ``Timeouts.call``
-        """
-        self._connection.listeners.remove_updates(uri)
-        self._connection.subscriptions.remove(self._connection.link, uri, self._deadline(timeout))
-
-    # -- prompts and completion --------------------------------------------------------------------------------
-
-    def list_prompts(self, *, timeout: Timeout = DEFAULT) -> List[Prompt]:
-        """All prompts, from all pages. Empty if the server has none.
-
-        Specification: `server/prompts`, "Listing Prompts".
-        """
-        return list(self.iter_prompts(timeout=timeout))
-
-    def iter_prompts(self, *, timeout: Timeout = DEFAULT) -> Iterator[Prompt]:
-        """As :meth:`list_prompts`, each page fetched when it is needed."""
-        from mcpsync.types import Prompt
-
-        return self._iterate(PROMPTS, Prompt.from_wire, timeout)
-
-    def get_prompt(
-        self,
-        name: str,
-        arguments: Optional[Mapping[str, str]] = None,
-        *,
-        timeout: Timeout = DEFAULT,
-        on_progress: Optional[Callable[[Progress], Any]] = None,
-        meta: Optional[Mapping[str, Any]] = None,
-    ) -> PromptResult:
-        """Have a prompt filled in.
-
-        :param arguments: texts by name
-
-        Specification: `server/prompts`, "Getting a Prompt".
-        """
-        from mcpsync.types import PromptResult
-
-        params: Dict[str, Any] = {"name": name}
-        if arguments is not None:
-            params["arguments"] = arguments
-        return self._typed(PromptResult.from_wire, "prompts/get", params, timeout, on_progress, meta)
-
-    def complete(
-        self,
-        ref: Union[PromptReference, ResourceTemplateReference],
-        argument: str,
-        value: str,
-        context: Optional[Mapping[str, str]] = None,
-        *,
-        timeout: Timeout = DEFAULT,
-    ) -> Completion:
-        """Suggestions for an argument of a prompt or a template.
-
-        :param ref: what it is an argument of
-        :param argument: its name
-        :param value: what has been typed so far
-        :param context: arguments that are settled already (2025-06-18 and later)
-        :returns: no values if the server offers no completion
-
-        Specification: `server/utilities/completion`.
-        """
-        from mcpsync.types import Completion, CompletionResult
-
-        self._connection.ready_link("completion/complete")
-        if not self.capabilities.completions and self.protocol_version not in ("2024-11-05", None):
-            return Completion(values=[])
-        params: Dict[str, Any] = {"ref": ref.to_wire(), "argument": {"name": argument, "value": value}}
-        if context is not None:
-            params["context"] = {"arguments": dict(context)}
-        return self._typed(CompletionResult.from_wire, "completion/complete", params, timeout).completion
-
-    # -- the rest ----------------------------------------------------------------------------------------------
-
-    def ping(self, *, timeout: Timeout = DEFAULT) -> None:
-        """Ask for a sign of life. Where the revision has no ping, ``server/discover`` stands in.
-
-        Specification: `basic/utilities/ping` (2025-11-25 and earlier).
-        """
-        revision = self._connection.ready_link("ping").session.revision
-        method = "ping" if revision is None or revision.ping else "server/discover"
-        self._connection.request(method, {}, self._wants(timeout))
-
-    def set_logging_level(self, level: str, *, timeout: Timeout = DEFAULT) -> None:
-        """From now on have the server log from this level; kept over reconnects.
-
-        :param level: one of debug, info, notice, warning, error, critical, alert, emergency
-
-        Specification: `server/utilities/logging`.
-        """
-        check_level(level)
-        revision = self._connection.ready_link("logging/setLevel").session.revision
-        if revision is not None and not revision.log_per_request:
-            self._connection.request("logging/setLevel", {"level": level}, self._wants(timeout))
-        self._connection.set_log_level(level)
-
-    def roots_changed(self) -> None:
-        """Tell the server that the roots are others now; it asks again if it cares. Where the revision has no such
-        notification, the next question gets the new ones anyway.
-
-        Specification: `client/roots`, "Root List Changes" (2025-11-25 and earlier).
-        """
-        revision = self._connection.ready_link("notifications/roots/list_changed").session.revision
-        if revision is None or revision.roots_changed:
-            self._connection.notify("notifications/roots/list_changed")
+    # -- the way down ------------------------------------------------------------------------------------------
 
     def request(
         self,
@@ -508,65 +210,15 @@ class Client:
 
         :raises RpcError: what the server answered
         """
-        return self._connection.request(method, dict(params or {}), self._wants(timeout, on_progress, meta))
+        own = dict(params or {})
+        inner = own.pop("_meta", None)
+        if isinstance(inner, dict):
+            meta = {**inner, **(meta or {})}
+        return self._connection.request(method, own, self._wants(timeout, on_progress, meta))
 
     def notify(self, method: str, params: Optional[Mapping[str, Any]] = None) -> None:
         """Send any notification."""
         self._connection.notify(method, params)
-
-    # -- helpers -----------------------------------------------------------------------------------------------
-
-    def _wants(
-        self,
-        timeout: Timeout,
-        on_progress: Optional[Callable[[Progress], Any]] = None,
-        meta: Optional[Mapping[str, Any]] = None,
-        log_level: Optional[str] = None,
-    ) -> Wanted:
-        check_level(log_level)
-        progress = None if on_progress is None else _typed_progress(on_progress)
-        return Wanted(self._timeouts(timeout), progress, meta, log_level)
-
-    def _timeouts(self, timeout: Timeout) -> Timeouts:
-        own = self._connection.timeouts
-        return own if timeout is DEFAULT else own.for_call(timeout)
-
-    def _deadline(self, timeout: Optional[float]) -> Deadline:
-        return Deadline(self._connection.timeouts.call if timeout is None else timeout)
-
-    def _typed(
-        self,
-        read: Callable[[Dict[str, Any]], T],
-        method: str,
-        params: Dict[str, Any],
-        timeout: Timeout,
-        on_progress: Optional[Callable[[Progress], Any]] = None,
-        meta: Optional[Mapping[str, Any]] = None,
-    ) -> T:
-        result = self._connection.request(method, params, self._wants(timeout, on_progress, meta))
-        try:
-            return read(result)
-        except McpError as error:
-            error.located(self.name, method)
-            raise
-
-    def _iterate(self, listing: Listing, read: Callable[[Any], T], timeout: Timeout) -> Iterator[T]:
-        for page in pages(self._connection, listing, read, self._options.page_limit, self._timeouts(timeout)):
-            yield from page
-
-
-def _typed_progress(on_progress: Callable[[Progress], Any]) -> Callable[[Dict[str, Any]], Any]:
-    def tell(params: Dict[str, Any]) -> None:
-        from mcpsync.types import Progress
-
-        on_progress(Progress.from_wire(params))
-
-    return tell
-
-
-def _tool_error(server: str, name: str, result: ToolResult) -> ToolError:
-    text = result.text or "the tool reported an error with no detail"
-    return ToolError(text, result=result, server=server, tool=name)
 
 
 def _forgotten(connection: Connection) -> None:

@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from mcpsync.client.handlers import (
     capabilities_for,
@@ -13,6 +26,7 @@ from mcpsync.client.handlers import (
 )
 from mcpsync.client.held import Held
 from mcpsync.client.listeners import LOG_LEVELS, ChangeListener, Listeners
+from mcpsync.client.target import factory_for, is_url, name_of, verdict_key
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.connection import Connection
 from mcpsync.connection.dispatch import Callbacks
@@ -22,14 +36,17 @@ from mcpsync.deadline import Timeouts
 from mcpsync.errors import ConfigError
 
 if TYPE_CHECKING:
+    import requests
+
     from mcpsync.client.handlers import ElicitationHandler, Roots, SamplingHandler
+    from mcpsync.client.target import Target
     from mcpsync.connection.observer import Observer
-    from mcpsync.transport.base import Transport, TransportFactory
+    from mcpsync.transport.http.endpoint import HeaderSource
     from mcpsync.types import Implementation, LogMessage, Prompt, Resource, Tool
 
-    Target = Union[Sequence[str], TransportFactory]
-
 __all__ = ["Options", "build"]
+
+_EXCHANGE_SENDERS = 8
 
 
 class Options(NamedTuple):
@@ -63,6 +80,13 @@ class Options(NamedTuple):
     page_limit: int = 100
     debounce: float = 0.3
     max_message: int = 64 * 1024 * 1024
+    # HTTP
+    headers: HeaderSource = None
+    verify: Union[bool, str, None] = None
+    cert: Union[str, Tuple[str, str], None] = None
+    proxies: Optional[Mapping[str, str]] = None
+    session: Optional[requests.Session] = None
+    connections: int = 64
     # stdio
     env: Optional[Mapping[str, str]] = None
     env_mode: str = "safe"
@@ -82,14 +106,14 @@ def build(target: Target, options: Options, held: Held) -> Connection:
         raise ConfigError("timeouts takes a mcpsync.Timeouts, not %s" % type(options.timeouts).__name__)
     if isinstance(options.page_limit, bool) or not isinstance(options.page_limit, int) or options.page_limit < 1:
         raise ConfigError("page_limit takes a positive number, not %r" % (options.page_limit,))
-    name = options.name or _name_of(target)
+    name = options.name or name_of(target)
     handlers = _handlers(options, held)
     listeners = _listeners(options, held)
     try:
         connection = Connection(
             Settings(
                 name=name,
-                factory=_factory(target, name, options, held),
+                factory=factory_for(target, name, options, held),
                 protocol=_checked_protocol(options.protocol),
                 timeouts=options.timeouts,
                 client_info=_client_info(options.client_info),
@@ -101,9 +125,10 @@ def build(target: Target, options: Options, held: Held) -> Connection:
                 notified=listeners.notified,
                 gap=listeners.gap,
                 log_level=options.log_level,
-                verdict_key=_verdict_key(target, options),
+                verdict_key=verdict_key(target, options),
                 lists=listeners.lists,
                 result_types=frozenset(options.result_types),
+                senders=_EXCHANGE_SENDERS if is_url(target) else 1,
                 on_state=held.optional(options.on_state),
                 observer=None if options.observer is None else _HeldObserver(options.observer, held),
                 limits=options.limits,
@@ -182,54 +207,3 @@ def _listeners(options: Options, held: Held) -> Listeners:
         options.page_limit,
         None if options.observer is None else held.handle(options.observer.tools_changed),
     )
-
-
-# -- the target ------------------------------------------------------------------------------------------------
-
-
-def _command(target: Any) -> List[str]:
-    if isinstance(target, (str, bytes)):
-        hint = "URLs are not supported by this version" if "://" in str(target) else "give the command as a list"
-        raise ConfigError("a server is a command, as a list of strings: %s" % hint)
-    if not isinstance(target, (list, tuple)):
-        raise ConfigError("a server is a command, as a list of strings, not %s" % type(target).__name__)
-    return list(target)
-
-
-def _name_of(target: Any) -> str:
-    if callable(target):
-        return "server"
-    command = _command(target)
-    return os.path.basename(str(command[0])) or "server" if command else "server"
-
-
-def _factory(target: Any, name: str, options: Options, held: Held) -> Callable[[], Transport]:
-    if callable(target):
-        return held.handle(target)
-    command = _command(target)
-    env, env_mode, cwd, path_prepend = options.env, options.env_mode, options.cwd, options.path_prepend
-    stderr, max_message = held.optional(options.stderr), options.max_message
-
-    def start() -> Transport:
-        from mcpsync.transport.stdio import StdioTransport
-
-        return StdioTransport(
-            command,
-            env=env,
-            env_mode=env_mode,
-            cwd=cwd,
-            path_prepend=path_prepend,
-            server_name=name,
-            stderr=stderr,
-            max_message=max_message,
-        )
-
-    return start
-
-
-def _verdict_key(target: Any, options: Options) -> Optional[Any]:
-    if callable(target):
-        return None
-    env = sorted((options.env or {}).items())
-    # the hash, so that no secret of the environment is kept
-    return "stdio", tuple(target), str(options.cwd), hash(tuple(env))

@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Set, TypeVar
 
 from mcpsync.connection.call import Wanted
+from mcpsync.core.headers import mirrors_of
 from mcpsync.deadline import Deadline, Timeouts
 from mcpsync.errors import InvalidMessage, MethodNotFound, PageLimit, RequestTimeout
 
@@ -56,7 +57,9 @@ def pages(
     :raises PageLimit: there are more pages, or a cursor came back
     :raises RequestTimeout: the total time is over
     """
-    connection.ready_link(listing.method)
+    link = connection.ready_link(listing.method)
+    if listing is TOOLS and link.transport.exchange_like:
+        read = _mirrored(connection, read)
     capabilities = connection.server.get("capabilities")
     if not isinstance(capabilities, dict) or listing.capability not in capabilities:
         return
@@ -123,3 +126,20 @@ def _items(connection: Connection, listing: Listing, result: Dict[str, Any], rea
         except InvalidMessage as error:
             logger.warning("mcpsync: server %r: an entry of %s is left out: %s", connection.name, listing.key, error)
     return items
+
+
+def _mirrored(connection: Connection, read: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Where headers travel, a tool says which parameters it wants there; one that says it wrongly must not be used.
+
+    Specification: `basic/transports/streamable-http` (2026-07-28), "Schema Extension".
+    """
+
+    def read_tool(wire: Any) -> T:
+        tool = read(wire)
+        try:
+            connection.mirrors[wire["name"]] = mirrors_of(wire.get("inputSchema"))
+        except ValueError as error:
+            raise InvalidMessage("tool %.100r: %s" % (wire["name"], error)) from None
+        return tool
+
+    return read_tool

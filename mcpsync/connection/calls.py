@@ -188,14 +188,7 @@ class Calls:
             link.transport.send(frame, call, FOREVER)
             return
 
-        def drive() -> None:
-            try:
-                link.transport.send(frame, call, FOREVER)
-            except McpError as error:
-                if link.session.retire(call):
-                    call.complete(None, error)
-
-        if not self._steps.submit(drive):
+        if not self._steps.submit(lambda: link.drive(frame, call)):
             raise Overloaded("no thread can be started for the exchange")
 
     def listen(self, link: Link, call: Call, params: Mapping[str, Any], deadline: Deadline) -> None:

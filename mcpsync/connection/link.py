@@ -15,7 +15,7 @@ from mcpsync.connection.call import Call
 from mcpsync.connection.threads import start_inner
 from mcpsync.core.headers import Mirror, request_headers
 from mcpsync.core.session import Answered, Event, Oddity, Session
-from mcpsync.deadline import Deadline
+from mcpsync.deadline import FOREVER, Deadline
 from mcpsync.errors import ClientClosed, ConnectFailed, ConnectionLost, McpError, ProcessExited
 from mcpsync.transport.base import Frame, Request
 
@@ -178,6 +178,17 @@ class Link:
         if revision.headers == "all" and method is not None:
             headers.update(request_headers(method, params, self.mirrors.get(params.get("name"))))
         return Frame(data, method, headers)
+
+    def drive(self, frame: Frame, call: Any) -> None:
+        """Drive the exchange of a request on a thread that nobody waits for: its failure goes to the call."""
+        try:
+            self.transport.send(frame, call, FOREVER)
+        except McpError as error:
+            self.broken(call, error)
+        except Exception as error:
+            # as in _read(): the call must not wait for what a bug has ended
+            logger.exception("mcpsync: server %r: the transport failed", self._name)
+            self.broken(call, ConnectionLost("the transport failed: %s: %s" % (type(error).__name__, error)))
 
     def fail_all(self, make: Callable[[Call], McpError]) -> None:
         """Complete every call in flight with an error of its own."""

@@ -176,6 +176,8 @@ class Listening:
         except BaseException:
             self._drop(stream)
             raise
+        if stream.dropped:  # a successor took over before the request was there to be ended
+            self._drop(stream)
 
     def _drop(self, stream: _Stream) -> None:
         """End it from this side."""

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Tu
 from mcpsync.connection import lifetime
 from mcpsync.connection.link import Link
 from mcpsync.core.negotiation import Agreed, Fail, Negotiation, Restart, Send, Step
-from mcpsync.deadline import FOREVER, Deadline
+from mcpsync.deadline import Deadline
 from mcpsync.errors import (
     ConnectFailed,
     ConnectTimeout,
@@ -166,15 +166,8 @@ class _Opening:
         link = self.link
         frame = link.outgoing(data, probe.method)
 
-        def drive() -> None:
-            try:
-                link.transport.send(frame, probe, FOREVER)
-            except McpError as error:
-                if link.session.retire(probe):  # type: ignore[arg-type]
-                    probe.complete(None, error)
-
         try:
-            threading.Thread(target=drive, name="mcpsync-opening", daemon=True).start()
+            threading.Thread(target=link.drive, args=(frame, probe), name="mcpsync-opening", daemon=True).start()
         except RuntimeError as error:
             raise ConnectFailed("no thread can be started for the exchange: %s" % error) from None
 

@@ -7,7 +7,7 @@ import os
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Union
 
-from mcpsync.client.client import DEFAULT
+from mcpsync.client.features import DEFAULT
 from mcpsync.client.options import Options
 from mcpsync.config import Config, ServerConfig, load
 from mcpsync.connection import lifetime
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from mcpsync.client import Client
-    from mcpsync.client.client import Timeout
+    from mcpsync.client.features import Timeout
     from mcpsync.export import ToolCall
     from mcpsync.types import Progress, ToolResult
 

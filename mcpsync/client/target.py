@@ -1,0 +1,110 @@
+"""What a client is given to connect to: a command, a URL, or a factory of transports."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Union
+from urllib.parse import urlsplit
+
+from mcpsync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mcpsync.client.held import Held
+    from mcpsync.client.options import Options
+    from mcpsync.transport.base import Transport, TransportFactory
+
+    Target = Union[Sequence[str], str, TransportFactory]
+
+__all__ = ["factory_for", "is_url", "name_of", "verdict_key"]
+
+
+def is_url(target: Any) -> bool:
+    """Whether it names a server that is reached over HTTP."""
+    return isinstance(target, str) and "://" in target
+
+
+def _command(target: Any) -> List[str]:
+    if isinstance(target, (str, bytes)):
+        raise ConfigError("a server is a URL, or a command as a list of strings; this text is no URL")
+    if not isinstance(target, (list, tuple)):
+        raise ConfigError("a server is a URL, or a command as a list of strings, not %s" % type(target).__name__)
+    return list(target)
+
+
+def name_of(target: Any) -> str:
+    """What to call the server when the user gives no name."""
+    if callable(target):
+        return "server"
+    if is_url(target):
+        return urlsplit(target).hostname or "server"
+    command = _command(target)
+    return os.path.basename(str(command[0])) or "server" if command else "server"
+
+
+def verdict_key(target: Any, options: Options) -> Optional[Any]:
+    """Names the server in the memory of what was found out about it."""
+    if callable(target):
+        return None
+    if is_url(target):
+        return "http", target
+    env = sorted((options.env or {}).items())
+    # the hash, so that no secret of the environment is kept
+    return "stdio", tuple(target), str(options.cwd), hash(tuple(env))
+
+
+def factory_for(target: Any, name: str, options: Options, held: Held) -> Callable[[], Transport]:
+    """Builds a transport for each connection.
+
+    :raises ConfigError: target or options are wrong
+    """
+    if callable(target):
+        return held.handle(target)
+    if is_url(target):
+        return _http(target, name, options, held)
+    return _stdio(_command(target), name, options, held)
+
+
+def _stdio(command: List[str], name: str, options: Options, held: Held) -> Callable[[], Transport]:
+    env, env_mode, cwd, path_prepend = options.env, options.env_mode, options.cwd, options.path_prepend
+    stderr, max_message = held.optional(options.stderr), options.max_message
+
+    def start() -> Transport:
+        from mcpsync.transport.stdio import StdioTransport
+
+        return StdioTransport(
+            command,
+            env=env,
+            env_mode=env_mode,
+            cwd=cwd,
+            path_prepend=path_prepend,
+            server_name=name,
+            stderr=stderr,
+            max_message=max_message,
+        )
+
+    return start
+
+
+def _http(url: str, name: str, options: Options, held: Held) -> Callable[[], Transport]:
+    headers = held.handle(options.headers) if callable(options.headers) else options.headers
+    session, verify, cert, proxies = options.session, options.verify, options.cert, options.proxies
+    connections, max_message, connect_timeout = options.connections, options.max_message, options.timeouts.connect
+
+    def start() -> Transport:
+        from mcpsync.transport.http.endpoint import Endpoint
+        from mcpsync.transport.http.streamable import StreamableHttp
+
+        endpoint = Endpoint(
+            url,
+            server=name,
+            session=session,
+            headers=headers,
+            verify=verify,
+            cert=cert,
+            proxies=proxies,
+            connections=connections,
+            connect_timeout=connect_timeout,
+        )
+        return StreamableHttp(endpoint, server_name=name, max_message=max_message)
+
+    return start
