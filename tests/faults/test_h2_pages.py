@@ -130,7 +130,12 @@ def test_h2_a_cursor_that_is_no_text(tmp_path: Path, cursor: Any) -> None:
         client.list_tools()
 
 
-@pytest.mark.parametrize("result", [{}, {"tools": None}, {"tools": {}}, {"tools": [1, {"name": "good"}, {}, None]}])
+GOOD = {"name": "good", "inputSchema": {"type": "object"}}
+
+
+@pytest.mark.parametrize(
+    "result", [{}, {"tools": None}, {"tools": {}}, {"tools": [1, GOOD, {"name": "bad"}, {}, None]}]
+)
 def test_h2_a_page_that_is_none(tmp_path: Path, result: Dict[str, Any]) -> None:
     def odd_page(server: Any, request: Any) -> Any:
         return server.config["capabilities"]["tools"]["odd"]
