@@ -152,7 +152,7 @@ def test_a_server_with_an_error_in_the_file_is_named(tmp_path: Path) -> None:
     entries = document("ping", "--config", file, code=2)["servers"]
     assert "ms" in entries[0]
     assert "NOT_SET_ANYWHERE" in entries[1]["error"]["message"]
-    assert entries[2]["error"]["type"] == "ConfigError"
+    assert entries[2]["error"]["type"] == "ConnectFailed"
 
 
 def test_a_file_without_servers(tmp_path: Path) -> None:
