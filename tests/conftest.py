@@ -1,4 +1,4 @@
-"""What every test is held to: it leaves no thread of ours and no child process behind."""
+"""What every test is held to: it leaves no thread of ours and no child process behind, and what it sends is right."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Dict, Iterator, List, Set, Tuple
 
 import pytest
 from hypothesis import settings
+
+from tests import recorder
 
 THREAD_PREFIX = "mcpsync-"
 SETTLE_SECONDS = 5.0
@@ -59,8 +61,30 @@ def leaks(threads_before: Set[threading.Thread], children_before: Set[ChildKey],
         time.sleep(POLL_SECONDS)  # threads and foreign processes give no event to wait for
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The recorder and its markers."""
+    recorder.install()
+    config.addinivalue_line("markers", "own_methods(*names): requests and notifications that no schema knows")
+    config.addinivalue_line("markers", "unrecorded: what it sends is not held to the schemas; say why in a comment")
+
+
 @pytest.fixture(autouse=True)
-def leaves_nothing_behind() -> Iterator[None]:
+def sends_what_the_schema_allows(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail the test whose client sends a message that its revision's schema does not allow.
+
+    The long and the compared ones are left alone: what is kept until the test is over would count.
+    """
+    markers = {marker.name: marker for marker in request.node.iter_markers()}
+    if markers.keys() & {"unrecorded", "soak", "bench"}:
+        yield
+        return
+    own = markers["own_methods"].args if "own_methods" in markers else ()
+    with recorder.held_to_the_schema(own):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing_behind(sends_what_the_schema_allows: None) -> Iterator[None]:
     """Fail the test that leaks a thread named ``mcpsync-*`` or a child process.
 
     A child of a fixture with a wider scope was there before the test, or is started by the first test that asks
