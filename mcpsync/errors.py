@@ -249,6 +249,7 @@ class HttpError(TransportError):
 
     :ivar status: the HTTP status
     :ivar excerpt: the start of the body, bounded
+    :ivar retry_after: seconds after which the server would be asked again, if it says so
     """
 
     def __init__(
@@ -257,6 +258,7 @@ class HttpError(TransportError):
         *,
         status: int,
         excerpt: str = "",
+        retry_after: Optional[float] = None,
         server: Optional[str] = None,
         method: Optional[str] = None,
         request_id: Optional[int] = None,
@@ -264,6 +266,7 @@ class HttpError(TransportError):
         super().__init__(message, server=server, method=method, request_id=request_id)
         self.status = status
         self.excerpt = excerpt
+        self.retry_after = retry_after
 
 
 class ProtocolError(McpError):

@@ -1,121 +1,71 @@
 """One URL and how it is reached: proxies, certificates, cookies, headers, all settled once per connection.
 
-``requests`` at the edges: sessions, adapters, environment. The hot path goes straight to the ``urllib3`` pool of the
-session's own adapter, which saves two thirds of what a ``Session.post`` costs. Where the user's session has an
-adapter, auth or hooks of its own, these see every request instead.
+``requests`` at the edges: sessions, adapters, environment. The hot path goes straight to the connections of the
+session's own adapter. Where the user's session has an adapter, auth or hooks of its own, these see every request
+instead.
 """
 
 from __future__ import annotations
 
-import io
 import ipaddress
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+import os
+import re
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple, Union
 from urllib.parse import urljoin, urlsplit
 
 import requests
 import requests.adapters
 import urllib3
-from requests.cookies import extract_cookies_to_jar, get_cookie_header
+from requests.cookies import MockRequest, MockResponse, get_cookie_header
+from requests.utils import get_environ_proxies, select_proxy
 
-from mcpsync.errors import ConfigError, HttpError, MessageTooLarge
-from mcpsync.transport.http.exchange import Exchange, StaleConnection, make_abortable
+from mcpsync.errors import ConfigError, HttpError
+from mcpsync.transport.http.abortable import make_abortable, make_retries_abortable
+from mcpsync.transport.http.exchange import Exchange, StaleConnection
+from mcpsync.transport.http.pool import DirectPool
+from mcpsync.transport.http.response import PooledResponse, Response
+from mcpsync.transport.http.unix import UnixAdapter, split_unix_url
 
-__all__ = ["Endpoint", "HeaderSource", "Response"]
+__all__ = ["Endpoint", "HeaderSource"]
 
 HeaderSource = Union[Mapping[str, str], Callable[[], Mapping[str, str]], None]
 
-_CHUNK = 65536
-_BIG_BODY = 1_000_000
 _PLAIN_SEND = requests.adapters.HTTPAdapter.send  # kept, since tools that fake answers replace it
 _MOST_REDIRECTS = 5
 _KEEPING_METHOD = (307, 308)
+_PERMANENT = 308
 _REDIRECTS = (301, 302, 303, *_KEEPING_METHOD)
+_NOT_GIVEN = ("content-length", "transfer-encoding", "connection")  # set for each request, or not at all
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 
 
-class Response:
-    """A response whose body is read by the thread that drives its exchange.
+class _Target(NamedTuple):
+    """A URL, as requests to it name it.
 
-    :ivar status: HTTP status
-    :ivar headers: by name, in any case
+    :ivar prepared: for the matching of cookies
+    :ivar target: what the request line says
     """
 
-    def __init__(self, raw: Any, exchange: Exchange) -> None:
-        self._raw = raw
-        self._exchange = exchange
-        self._ended = False
-        self.status: int = raw.status
-        self.headers: Mapping[str, str] = raw.headers
-
-    @property
-    def content_type(self) -> str:
-        """The media type, without parameters, in lower case."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-    def chunks(self) -> Iterator[bytes]:
-        """The body as it comes, decompressed.
-
-        :raises Aborted: the exchange was ended meanwhile
-        """
-        read1 = getattr(self._raw, "read1", None)
-        if read1 is None:  # urllib3 before 2.2
-            pieces: Iterator[bytes] = self._raw.stream(_CHUNK)
-        else:
-            pieces = iter(lambda: read1(_CHUNK), b"")
-        for piece in pieces:
-            self._exchange.check()
-            if piece:
-                yield piece
-        self._exchange.check()
-        self._ended = True
-
-    def body(self, limit: int) -> bytes:
-        """The whole body.
-
-        :raises MessageTooLarge: it is longer than the limit
-        """
-        pieces: List[bytes] = []
-        left = limit
-        for piece in self.chunks():
-            left -= len(piece)
-            if left < 0:
-                raise MessageTooLarge(
-                    "the body is longer than the limit of %d bytes; raise the limit if this server's messages are "
-                    "meant to be that large" % limit,
-                    limit=limit,
-                )
-            pieces.append(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-    def excerpt(self, limit: int = 300) -> str:
-        """The start of the body as a line of text."""
-        pieces: List[bytes] = []
-        for piece in self.chunks():
-            pieces.append(piece)
-            if sum(map(len, pieces)) >= limit:
-                break
-        text = b"".join(pieces)[:limit].decode("utf-8", "replace")
-        return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-    def close(self) -> None:
-        """Give the connection back: to the pool if the body was read to its end, to the system if not."""
-        if not self._ended or self._exchange.reason is not None:
-            self._raw.close()
-        self._raw.release_conn()
+    url: str
+    prepared: Any
+    target: str
 
 
 class Endpoint:
     """One URL.
 
-    :param url: of the server
+    :param url: of the server: ``http``, ``https``, or a Unix socket
     :param server: its name, for errors
-    :param session: the user's own; None: one is made
+    :param session: the user's own, which is not closed; None: one is made
     :param headers: for every request: a mapping, or a function that is called for each
-    :param verify: False, or the path of a CA bundle; None: as the environment has it
+    :param verify: False, or the path of a CA bundle; None: as the session or else the environment has it
     :param cert: path of a client certificate, or of certificate and key
-    :param proxies: by scheme; None: as the environment has it, and none for loopback addresses
-    :param connections: kept open at a time
-    :param connect_timeout: seconds after which a connection attempt is given up whatever the deadline says
-    :raises ConfigError: the URL is none that can be used
+    :param proxies: by scheme; None: as the session or else the environment has it, which is not asked for loopback
+    :param connections: kept open while they are idle; more are made when more requests travel at once
+    :param connect_timeout: seconds after which an attempt to connect is given up whatever the deadline says
+    :ivar url: as it is requested
+    :ivar host: as the user knows it, for errors
+    :raises ConfigError: the URL is none that can be used, or a header none that can be sent
     """
 
     def __init__(
@@ -131,26 +81,24 @@ class Endpoint:
         connections: int = 64,
         connect_timeout: float = 60.0,
     ) -> None:
-        self.url = _checked_url(url)
+        unix = split_unix_url(url)
+        self.url = _checked_url("http://localhost" + unix[1] if unix else url, server)
+        self.host = unix[0] if unix else urlsplit(self.url).netloc
         self._server = server
-        self._headers = headers
+        self._headers = headers if callable(headers) else None
         self._owned = session is None
         self._session = _own_session(connections) if session is None else session
-        if proxies is None and _is_loopback(self.url):
-            proxies = {"http": "", "https": "", "all": ""}
-        self._settings: Dict[str, Any] = dict(
-            self._session.merge_environment_settings(self.url, dict(proxies or {}), True, verify, cert)
-        )
-        self._timeout = urllib3.Timeout(connect=connect_timeout, read=None)
         self._connect_timeout = connect_timeout
-        self._prepared = self._session.prepare_request(requests.Request("POST", self.url))
-        self._base = dict(self._prepared.headers)
-        self._base.pop("Content-Length", None)
-        self._base.pop("Cookie", None)
-        self._adapter: Any = self._session.get_adapter(self.url)
+        self._own_adapter = UnixAdapter(unix[0], connections) if unix else None
+        self._adapter: Any = self._own_adapter or self._session.get_adapter(self.url)
+        self._settings = self._settled(proxies, verify, cert)
+        self._target = self._target_of(self.url)
+        self._base = _by_name(self._target.prepared.headers)
+        self._base.pop("cookie", None)
+        if headers is not None and not callable(headers):
+            self._base.update(_by_name(headers, server))
         self._direct = self._is_direct()
-        self._pool: Any = None
-        self._target = ""
+        self._pool: Optional[DirectPool] = None
 
     def request(
         self, exchange: Exchange, method: str, body: Optional[bytes], headers: Mapping[str, str], url: str = ""
@@ -159,177 +107,258 @@ class Endpoint:
 
         The exchange has to be current. Redirects to the same origin that keep the method are followed.
 
-        :param url: of the same origin; None: the endpoint's
+        :param headers: of the protocol; they win over those of the user
+        :param url: of the same origin; empty: the endpoint's
         :raises Aborted: the exchange was ended
         :raises HttpError: a redirect that is not followed
-        :raises OSError, urllib3.exceptions.HTTPError, requests.RequestException: the network failed
+        :raises ConfigError: the function for headers gave some that cannot be sent
+        :raises OSError, http.client.HTTPException, urllib3.exceptions.HTTPError, requests.RequestException:
+            the network failed
         """
-        url = url or self.url
+        target = self._target_of(url) if url else self._target
         for _ in range(_MOST_REDIRECTS):
-            response = self._send(exchange, method, url, body, self._all_headers(headers))
+            response = self._send(exchange, method, target, body, self._merged(headers))
             if response.status not in _REDIRECTS:
                 return response
-            url = self._redirect(response, url)
-        raise HttpError("more than %d redirects" % _MOST_REDIRECTS, status=response.status, server=self._server)
+            following = self._target_of(self._redirect(response, target.url))
+            if response.status == _PERMANENT and target is self._target:
+                self._target = following
+            target = following
+        raise HttpError(
+            "more than %d redirects, the last one to %s" % (_MOST_REDIRECTS, _shown(target.url)),
+            status=response.status,
+            server=self._server,
+        )
+
+    def resolve(self, location: str) -> str:
+        """The URL of a location that the server names.
+
+        :raises HttpError: it is of another origin
+        """
+        url = urljoin(self._target.url, location)
+        if _origin(url) != _origin(self.url):
+            raise HttpError(
+                "the server names %.200s for messages, which is not of the same origin as its URL" % _shown(url),
+                status=200,
+                server=self._server,
+            )
+        return url
 
     def close(self) -> None:
         """Close the connections, unless they are the user's session's."""
+        if self._own_adapter is not None:
+            self._own_adapter.close()
         if self._owned:
             self._session.close()
 
-    # -- requests ----------------------------------------------------------------------------------------------
+    # -- what is settled once ----------------------------------------------------------------------------------
 
-    def _all_headers(self, headers: Mapping[str, str]) -> Dict[str, str]:
-        merged = dict(self._base)
-        own = self._headers() if callable(self._headers) else self._headers
-        if own:
-            merged.update(_checked_headers(own, self._server))
-        merged.update(headers)
-        return merged
+    def _settled(
+        self,
+        proxies: Optional[Mapping[str, str]],
+        verify: Union[bool, str, None],
+        cert: Union[str, Tuple[str, str], None],
+    ) -> Dict[str, Any]:
+        """Proxy, verification and certificate; the environment never wins over what was given."""
+        session = self._session
+        if verify is None:
+            verify = session.verify
+            if verify is True and session.trust_env:
+                verify = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
+        if proxies is None:
+            proxies = session.proxies
+            if not proxies and session.trust_env and not _is_reached_directly(self.url):
+                proxies = get_environ_proxies(self.url)
+        # named for this scheme, empty if there is none: requests adds none of the environment's to that
+        proxy = select_proxy(self.url, dict(proxies)) or ""
+        return {
+            "proxies": {urlsplit(self.url).scheme: proxy},
+            "verify": verify,
+            "cert": session.cert if cert is None else cert,
+        }
+
+    def _target_of(self, url: str) -> _Target:
+        auth: Any = None if self._session.auth is None else _leave_as_it_is  # asked for each request, and not now
+        prepared = self._session.prepare_request(requests.Request("POST", url, auth=auth))
+        return _Target(url, prepared, self._adapter.request_url(prepared, self._settings["proxies"]))
 
     def _is_direct(self) -> bool:
-        """Whether nothing of the user's would be passed over by going straight to the pool."""
+        """Whether nothing of the user's would be passed over by going straight to the connections."""
         adapter, session = self._adapter, self._session
+        retries = adapter.max_retries if isinstance(adapter, requests.adapters.HTTPAdapter) else None
         return (
-            type(adapter) is requests.adapters.HTTPAdapter
+            type(adapter) in (requests.adapters.HTTPAdapter, UnixAdapter)
             and type(adapter).send is _PLAIN_SEND
+            and not {"send", "add_headers", "cert_verify", "build_response"} & set(vars(adapter))
+            and not getattr(retries, "total", None)
             and session.auth is None
             and not any(session.hooks.values())
         )
 
+    # -- requests ----------------------------------------------------------------------------------------------
+
+    def _merged(self, headers: Mapping[str, str]) -> Dict[str, str]:
+        merged = dict(self._base)
+        if self._headers is not None:
+            merged.update(_by_name(self._headers(), self._server))
+        for name, value in headers.items():
+            merged[name.lower()] = (name, value)
+        return dict(merged.values())
+
     def _send(
-        self, exchange: Exchange, method: str, url: str, body: Optional[bytes], headers: Dict[str, str]
+        self, exchange: Exchange, method: str, target: _Target, body: Optional[bytes], headers: Dict[str, str]
     ) -> Response:
         while True:
             try:
                 if self._direct:
-                    raw = self._send_directly(method, url, body, headers)
-                else:
-                    raw = self._send_through_session(method, url, body, headers)
+                    return self._send_directly(exchange, method, target, body, headers)
+                return self._send_through_session(exchange, method, target, body, headers)
+            except urllib3.exceptions.ClosedPoolError:
+                self._pool = None  # the adapter keeps a bounded number of pools, and let this one go
             except StaleConnection:
-                continue
-            exchange.check()
-            return Response(raw, exchange)
+                pass
 
-    def _send_directly(self, method: str, url: str, body: Optional[bytes], headers: Dict[str, str]) -> Any:
-        pool = self._pool or self._open_pool()
-        target = self._target if url == self.url else urlsplit(url)._replace(scheme="", netloc="").geturl()
-        if self._session.cookies:
-            cookie = get_cookie_header(self._session.cookies, self._prepared)  # type: ignore[no-untyped-call]
+    def _send_directly(
+        self, exchange: Exchange, method: str, target: _Target, body: Optional[bytes], headers: Dict[str, str]
+    ) -> Response:
+        pool = self._pool
+        if pool is None:
+            pool = self._pool = DirectPool(self._urllib3_pool(), self._connect_timeout)
+        jar = self._session.cookies
+        if jar and "cookie" not in self._base:
+            cookie = get_cookie_header(jar, target.prepared)  # type: ignore[no-untyped-call]
             if cookie:
                 headers["Cookie"] = cookie
-        payload: Any = body
-        if body is not None and len(body) > _BIG_BODY:
-            # in pieces, so that the upload can be ended between two of them whatever TLS makes of the first
-            payload = io.BytesIO(body)
-            headers["Content-Length"] = str(len(body))
-        try:
-            raw = pool.urlopen(
-                method,
-                target,
-                body=payload,
-                headers=headers,
-                redirect=False,
-                assert_same_host=False,
-                preload_content=False,
-                retries=False,
-                timeout=self._timeout,
-            )
-        except urllib3.exceptions.ClosedPoolError:
-            self._pool = None
-            raise StaleConnection from None
-        if "set-cookie" in raw.headers:
-            extract_cookies_to_jar(self._session.cookies, self._prepared, raw)  # type: ignore[no-untyped-call]
-        return raw
+        response = pool.send(exchange, method, target.target, body, headers)
+        if response.headers.get("set-cookie") is not None:
+            jar.extract_cookies(MockResponse(response.headers), MockRequest(target.prepared))  # type: ignore
+        return response
 
-    def _open_pool(self) -> Any:
-        settings = self._settings
-        pool = self._adapter.get_connection_with_tls_context(
-            self._prepared, settings["verify"], proxies=settings["proxies"], cert=settings["cert"]
-        )
-        make_abortable(pool)
-        self._target = self._adapter.request_url(self._prepared, settings["proxies"])
-        self._pool = pool
-        return pool
-
-    def _send_through_session(self, method: str, url: str, body: Optional[bytes], headers: Dict[str, str]) -> Any:
-        if isinstance(self._adapter, requests.adapters.HTTPAdapter):
-            self._open_pool()
-        response = self._session.request(
-            method,
-            url,
-            data=body,
-            headers=headers,
-            stream=True,
-            allow_redirects=False,
-            timeout=(self._connect_timeout, None),
+    def _urllib3_pool(self) -> Any:
+        return self._adapter.get_connection_with_tls_context(
+            self._target.prepared,
+            self._settings["verify"],
             proxies=self._settings["proxies"],
-            verify=self._settings["verify"],
             cert=self._settings["cert"],
         )
-        return response.raw
+
+    def _send_through_session(
+        self, exchange: Exchange, method: str, target: _Target, body: Optional[bytes], headers: Dict[str, str]
+    ) -> Response:
+        session = self._session
+        if isinstance(self._adapter, requests.adapters.HTTPAdapter):
+            make_abortable(self._urllib3_pool())
+            make_retries_abortable(self._adapter)
+        auth: Any = None
+        if session.auth is None and any(name.lower() == "authorization" for name in headers):
+            auth = _leave_as_it_is
+        try:
+            response = session.request(
+                method,
+                target.url,
+                data=body,
+                headers=headers,
+                auth=auth,
+                stream=True,
+                allow_redirects=False,
+                timeout=(self._connect_timeout, None),
+                **self._settings,
+            )
+        except requests.HTTPError as error:  # a hook of the user's that raises for the status
+            if error.response is None:
+                raise
+            response = error.response
+        exchange.check()
+        return PooledResponse(response.raw, exchange, lambda: response.content)
 
     def _redirect(self, response: Response, url: str) -> str:
-        location = response.headers.get("location", "")
+        location = response.headers.get("location") or ""
         target = urljoin(url, location)
-        response.close()
         if location and response.status in _KEEPING_METHOD and _origin(target) == _origin(url):
+            response.start(1024)
+            response.close()
             return target
+        response.close()
         raise HttpError(
             "redirected (%d) to %.200s, which is not followed: only 307 and 308 to the same origin keep method, body "
-            "and credentials; use the new URL if it is right" % (response.status, _shown(target) or "nowhere"),
+            "and credentials; use the new URL if it is right"
+            % (response.status, _shown(target) if location else "nowhere"),
             status=response.status,
             server=self._server,
         )
 
 
+def _leave_as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
 def _own_session(connections: int) -> requests.Session:
     session = requests.Session()
+    session.headers.update({"User-Agent": "mcpsync", "Accept-Encoding": "gzip, deflate"})
+    del session.headers["Connection"]
     adapter = requests.adapters.HTTPAdapter(pool_maxsize=connections)
     session.mount("http://", adapter)
     session.mount("https://", adapter)
     return session
 
 
-def _checked_url(url: str) -> str:
-    parts = urlsplit(url)
+def _checked_url(url: str, server: str) -> str:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise ConfigError("not a URL that can be used: %s" % error, server=server) from None
     if parts.scheme not in ("http", "https"):
-        raise ConfigError("a server's URL starts with http:// or https://, not %.60r" % parts.scheme)
+        raise ConfigError("a server's URL starts with http:// or https://, not %.60r" % parts.scheme, server=server)
     if not parts.hostname:
-        raise ConfigError("the URL names no host")
+        raise ConfigError("the URL names no host", server=server)
     if parts.username is not None or parts.password is not None:
-        raise ConfigError("credentials do not belong into a URL: use headers or auth")
-    if parts.fragment:
-        url = parts._replace(fragment="").geturl()
-    return url if parts.path else parts._replace(path="/", fragment="").geturl()
+        raise ConfigError("credentials do not belong into a URL: use headers or auth", server=server)
+    return parts._replace(path=parts.path or "/", fragment="").geturl()
 
 
-def _checked_headers(headers: Mapping[str, str], server: str) -> Mapping[str, str]:
-    for name, value in headers.items():
+def _by_name(headers: Mapping[Any, Any], server: str = "") -> Dict[str, Tuple[str, str]]:
+    """Headers by their lower-case name, each checked."""
+    found: Dict[str, Tuple[str, str]] = {}
+    for name, given in headers.items():
+        value = given.decode("latin-1") if isinstance(given, bytes) else given
         if not isinstance(name, str) or not isinstance(value, str):
             raise ConfigError("header %.60r: name and value have to be text" % (name,), server=server)
-        if any(char in "\r\n\0" for char in name + value):
-            raise ConfigError("header %.60r: a line end or NUL is not allowed" % name, server=server)
-    return headers
+        if not _TOKEN.match(name):
+            raise ConfigError("header %.60r: that is no name for a header" % name, server=server)
+        if any(char in "\r\n\0" for char in value) or any(ord(char) > 255 for char in value):
+            raise ConfigError("header %s: its value has characters that cannot be sent" % name, server=server)
+        if name.lower() not in _NOT_GIVEN:
+            found[name.lower()] = (name, value)
+    return found
 
 
 def _origin(url: str) -> Tuple[str, str, Optional[int]]:
     parts = urlsplit(url)
-    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-    return parts.scheme, (parts.hostname or "").lower(), port
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    return parts.scheme, (parts.hostname or "").lower(), port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def _shown(url: str) -> str:
     """A URL without what may be secret in it."""
+    scheme, host, port = _origin(url)
+    default = {"http": 80, "https": 443}.get(scheme)
+    return "%s://%s%s%s" % (scheme, host, "" if port == default else ":%s" % port, urlsplit(url).path)
+
+
+def _is_reached_directly(url: str) -> bool:
+    """Whether the environment's proxies are not meant for it: this machine, or an address and port in NO_PROXY."""
     parts = urlsplit(url)
-    return "%s://%s%s%s" % (parts.scheme, parts.hostname, ":%d" % parts.port if parts.port else "", parts.path)
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
+    host = parts.hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
         return False
+    # an address with a port is what requests does not look for
+    listed = (os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or "").replace(" ", "").split(",")
+    return address.is_loopback or parts.netloc in listed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import socket
 import ssl
 from typing import Iterator, Tuple, Type
@@ -15,6 +16,7 @@ __all__ = ["NETWORK_ERRORS", "failure_of"]
 
 NETWORK_ERRORS: Tuple[Type[BaseException], ...] = (
     OSError,
+    http.client.HTTPException,
     urllib3.exceptions.HTTPError,
     requests.RequestException,
 )
@@ -59,13 +61,21 @@ def _cause(error: BaseException) -> str:
         if isinstance(each, ssl.SSLError):
             return "TLS failed: %s" % (each.reason or each)
         if isinstance(each, urllib3.exceptions.ProxyError):
-            inner = [str(more) for more in chain if type(more) is OSError]
-            return "the proxy failed: %s" % (inner[0] if inner else _plain(each))
+            inner = [str(more) for more in chain if isinstance(more, OSError)]
+            return "the proxy failed: %s" % (_line(inner[-1]) if inner else _plain(each))
     for each in chain:
+        if isinstance(each, http.client.RemoteDisconnected):
+            return "it was closed before an answer came"
+        if isinstance(each, http.client.IncompleteRead):
+            return "it was closed in the middle of an answer"
         if isinstance(each, OSError) and each.strerror:
             return each.strerror.lower()
     return _plain(chain[-1])
 
 
 def _plain(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    return _line(str(error)) or type(error).__name__
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:200]

@@ -1,0 +1,154 @@
+"""The connections to one origin: those of an adapter's own pool, spoken to without what ``urllib3`` puts around them.
+
+The pool makes the connections, proxies and TLS included, and keeps the idle ones. A request takes one out, drives it
+through ``http.client``, and gives it back: a third of the time that ``urlopen`` takes goes into what is settled here
+once per connection.
+"""
+
+from __future__ import annotations
+
+import http.client
+import queue
+from contextlib import suppress
+from typing import Any, Dict, Mapping, Optional
+
+import urllib3
+
+from mcpsync.transport.http.abortable import AbortableMixin, make_abortable
+from mcpsync.transport.http.exchange import Connected, Exchange, StaleConnection
+from mcpsync.transport.http.response import HeldResponse, Response
+
+__all__ = ["DirectPool"]
+
+_TAIL_SECONDS = 0.003  # how long a request waits for the end of the response before it on the same connection
+_MOST_ENDLESS = 3
+_LOOK_SECONDS = 0.1
+_MARGIN = 0.8
+_UNKNOWN = float("inf")
+_LONG = 86400.0
+
+
+class DirectPool:
+    """A connection pool of ``urllib3``.
+
+    :param pool: of a plain adapter
+    :param connect_timeout: seconds for one attempt to connect
+    """
+
+    def __init__(self, pool: Any, connect_timeout: float) -> None:
+        make_abortable(pool)
+        self._pool = pool
+        self._connect_timeout = connect_timeout
+        self._proxy_headers: Dict[str, str] = dict(pool.proxy_headers or {}) if pool.scheme == "http" else {}
+        self._endless = 0  # responses in a row that did not end after what was wanted of them
+
+    def send(
+        self, exchange: Exchange, method: str, target: str, body: Optional[bytes], headers: Mapping[str, str]
+    ) -> Response:
+        """Send a request and give the response when its headers are here.
+
+        :raises ClosedPoolError: the pool was closed; nothing was sent
+        :raises Aborted: the exchange was ended
+        :raises OSError, http.client.HTTPException, urllib3.exceptions.HTTPError: the network failed
+        """
+        if self._proxy_headers:
+            headers = {**self._proxy_headers, **headers}
+        while True:
+            connection = None
+            try:
+                connection = self._take() or self._connect(exchange, target)
+                raw = connection.ask(method, target, headers, body)
+                exchange.check()
+            except BaseException as error:
+                if connection is not None:
+                    self._give_back(connection, False)
+                if isinstance(error, StaleConnection):
+                    continue
+                raise
+            if connection.keep_for == _UNKNOWN:
+                connection.keep_for = _kept_for(raw)
+            return HeldResponse(raw, exchange, connection, self._give_back, self._endless < _MOST_ENDLESS)
+
+    def _take(self) -> Any:
+        """An idle connection that is alive; None: there is none."""
+        idle = self._idle()
+        try:
+            connection = idle.get_nowait()
+        except queue.Empty:
+            return None
+        if isinstance(connection, AbortableMixin) and connection.sock is not None:
+            settled = True
+            if connection.tail is not None:
+                settled = connection.settle(_TAIL_SECONDS)
+                self._endless = 0 if settled else self._endless + 1
+            if settled and not connection.dropped():
+                return connection
+            connection.close()
+        elif connection is not None and not isinstance(connection, AbortableMixin):
+            # made before this pool was ours, and in use until now
+            connection.close()
+            connection = None
+        self._put(connection)
+        return None
+
+    def _connect(self, exchange: Exchange, target: str) -> Any:
+        remaining = exchange.deadline.remaining()
+        seconds = self._connect_timeout if remaining is None else max(0.001, min(remaining, self._connect_timeout))
+        exchange.connects = True
+        try:
+            while True:
+                try:
+                    # never sent: the connection stops it when it is connected
+                    self._pool.urlopen(
+                        "OPTIONS",
+                        target,
+                        redirect=False,
+                        assert_same_host=False,
+                        preload_content=False,
+                        retries=False,
+                        timeout=urllib3.Timeout(connect=seconds, read=None),
+                        pool_timeout=_LOOK_SECONDS,
+                    )
+                except urllib3.exceptions.EmptyPoolError:
+                    # a pool of the user's that is all in use, and whose queue cannot be woken
+                    exchange.check()
+                    if exchange.deadline.expired:
+                        raise
+        except Connected:
+            connection, exchange.made = exchange.made, None
+        finally:
+            exchange.connects = False
+        with suppress(queue.Empty, urllib3.exceptions.ClosedPoolError):
+            self._idle().get_nowait()  # its place
+        connection.sock.settimeout(None)
+        return connection
+
+    def _give_back(self, connection: Any, usable: bool) -> None:
+        if not usable:
+            connection.close()
+        self._put(connection)
+
+    def _put(self, connection: Any) -> None:
+        try:
+            self._idle().put_nowait(connection)
+        except (
+            queue.Full,
+            urllib3.exceptions.ClosedPoolError,
+        ):  # more at once than are kept; or the pool was closed meanwhile
+            if connection is not None:
+                connection.close()
+
+    def _idle(self) -> Any:
+        idle = self._pool.pool
+        if idle is None:
+            raise urllib3.exceptions.ClosedPoolError(self._pool, "the session was closed")
+        return idle
+
+
+def _kept_for(raw: http.client.HTTPResponse) -> float:
+    """How long an idle connection may be used again, as its server says in ``Keep-Alive: timeout=5``."""
+    for part in (raw.headers.get("keep-alive") or "").split(","):
+        name, _, value = part.strip().partition("=")
+        if name.lower() == "timeout" and value.isdigit():
+            return int(value) * _MARGIN
+    return _LONG

@@ -1,0 +1,93 @@
+"""HTTP answers that are no MCP answers, and what they say all the same."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import time
+from typing import Any, Mapping, Optional
+
+from mcpsync.errors import HttpError
+from mcpsync.transport.http.response import Response
+
+__all__ = ["error_answer", "excerpt", "not_an_answer", "refusal", "says_no_session"]
+
+_EXCERPT = 300
+_LONGEST_WAIT = 86400.0
+
+_MEANINGS: Mapping[int, str] = {
+    401: " (not signed in)",
+    403: " (forbidden)",
+    404: " (there is no MCP endpoint at this URL)",
+    405: " (this URL does not take the request)",
+    429: " (too many requests)",
+    503: " (unavailable)",
+}
+
+
+def refusal(response: Response, body: bytes, server: str) -> HttpError:
+    """The error for a status of 400 and above."""
+    text = excerpt(body)
+    return HttpError(
+        "HTTP %d%s%s" % (response.status, _MEANINGS.get(response.status, ""), ": " + text if text else ""),
+        status=response.status,
+        excerpt=text,
+        retry_after=_retry_after(response.headers.get("retry-after")),
+        server=server,
+    )
+
+
+def not_an_answer(status: int, what: str, body: bytes, server: str) -> HttpError:
+    """The error for a good status with something else than was asked for."""
+    text = excerpt(body)
+    return HttpError(
+        "HTTP %d with %s%s" % (status, what, ": " + text if text else ""), status=status, excerpt=text, server=server
+    )
+
+
+def excerpt(body: bytes) -> str:
+    """The start of a body as a line of text."""
+    text = body[:_EXCERPT].decode("utf-8", "replace")
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def error_answer(body: bytes, request_id: Optional[int]) -> Optional[bytes]:
+    """A JSON-RPC error in the body of a refusal, as the answer to the request that was refused.
+
+    Whoever refuses before it reads the id leaves it out, or puts something of its own there.
+    """
+    message = _message(body)
+    error = None if message is None else message.get("error")
+    if message is None or not isinstance(error, dict) or not isinstance(error.get("code"), int):
+        return None
+    message["id"] = request_id
+    message.setdefault("jsonrpc", "2.0")
+    return json.dumps(message).encode()
+
+
+def says_no_session(body: bytes) -> bool:
+    """Whether a 400 means what 404 should say: many servers answer so for a session that they do not know."""
+    message = _message(body)
+    error = None if message is None else message.get("error")
+    if message is None or message.get("id") is not None or not isinstance(error, dict):
+        return False
+    return "session" in str(error.get("message")).lower()
+
+
+def _message(body: bytes) -> Any:
+    try:
+        message: Any = json.loads(body)
+    except ValueError:
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def _retry_after(value: Optional[str]) -> Optional[float]:
+    if not value:
+        return None
+    if value.strip().isdigit():
+        return min(float(value), _LONGEST_WAIT)
+    moment = email.utils.parsedate_tz(value)
+    if moment is None:
+        return None
+    return min(max(0.0, email.utils.mktime_tz(moment) - time.time()), _LONGEST_WAIT)
