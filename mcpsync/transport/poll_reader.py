@@ -98,9 +98,11 @@ class PollReader:
                     ended = True
                 else:
                     self._less_common(descriptor)
-            if ended:
+            leaving = self._leaving()
+            # Who closes may have seen the end first; what the server wrote before it is still there to be read.
+            if ended or (leaving and self._process.ended):
                 return self._end_of_process()
-            if self._leaving():
+            if leaving:
                 return None
             if self._patience is not FOREVER:
                 if self._patience.expired:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import warnings
+from typing import Dict
 
 from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectionLost
 from mcpsync.transport.base import Frame
 from mcpsync.transport.stdio import StdioTransport
-from tests.transport.harness import ECHO, Call, Recorder, connected, python, running, until
+from tests.transport.harness import ECHO, Call, Recorder, connected, peer, python, running, until
 
 
 def fork() -> int:
@@ -61,11 +63,13 @@ def run_in_child(transport: StdioTransport, *, told: bool) -> int:
 
 
 def test_a_child_touches_nothing_of_the_parents() -> None:  # A8
-    with connected(python(ECHO)) as connection:
+    with connected(peer("family.py", "wait", "plain")) as connection:
+        people: Dict[str, int] = {}
+        while len(people) < 2:
+            people.update(json.loads(connection.sink.next()))
         for told in (True, False):
             assert run_in_child(connection.transport, told=told) == 0
-            assert connection.transport.pid is not None
-            assert running(connection.transport.pid)
+            assert all(map(running, people.values()))
             connection.send(b"{}")
             assert connection.sink.next() == b"{}"
 

@@ -76,6 +76,12 @@ def test_a_line_beyond_the_cap_ends_the_connection_clearly() -> None:  # C3
         assert not connection.reader.is_alive()
 
 
+def test_what_came_in_one_piece_before_a_line_that_is_too_long_is_kept() -> None:
+    with connected(says(b'{"a":1}\n{"b":2}\n{' + b"x" * 5000), max_message=1000) as connection:
+        assert isinstance(connection.sink.loss(), MessageTooLarge)
+        assert [connection.sink.next(), connection.sink.next()] == [b'{"a":1}', b'{"b":2}']
+
+
 def test_much_stderr_delays_no_answer_and_is_bounded() -> None:  # C5
     code = "import sys\nfor _ in range(64): sys.stderr.write('e' * 4096 + ('\\n' if _ % 2 else ''))\n"
     code += "sys.stderr.flush(); print('{}', flush=True); input()"

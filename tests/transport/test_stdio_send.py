@@ -128,7 +128,9 @@ def test_a_revived_pipe_gets_whole_frames() -> None:  # C13
         got = [json.loads(connection.sink.next()) for _ in range(count + 2)]
         assert got[count:] == [{"id": 2}, {"big": "y" * 300_000}]
         assert not connection.transport.abort(kept, "timeout")
-        connection.send(b'{"id":3}')  # the direct way is open again
+        outgoing = connection.transport._outgoing
+        assert until(lambda: outgoing._direct)  # senders write themselves again
+        connection.send(b'{"id":3}')
         assert connection.sink.next() == b'{"id":3}'
 
 
@@ -288,6 +290,8 @@ def test_use_after_close_fails_at_once() -> None:
 
 def test_frames_that_wait_are_still_written_by_a_close() -> None:
     with connected(python(ECHO), graces=Graces(flush=10)) as connection:
+        connection.send(b"{}")
+        connection.sink.next()  # the reader is there, without which nothing is written
         connection.send(b"{" + b"x" * 500_000 + b"}")
         connection.close()
         assert len(connection.sink.next()) == 500_002
