@@ -82,14 +82,15 @@ def ended_by_signals() -> Iterator[None]:
         yield
         return
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]  # nohup ignores SIGHUP
+    before = {number: signal.getsignal(number) for number in numbers}
+    ours = [number for number in numbers if before[number] not in (signal.SIG_IGN, None)]  # nohup ignores SIGHUP
     for number in ours:
         signal.signal(number, _end)
     try:
         yield
     finally:
         for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, before[number])
 
 
 def _end(number: int, _: Any) -> None:

@@ -30,8 +30,8 @@ def test_help_costs_less_than_100_ms_over_bare_python() -> None:
 def test_help_imports_nothing_that_it_does_not_need() -> None:
     unneeded = ("mcpsync.client", "mcpsync.config", "yaml", "subprocess", "rich", "asyncio")
     script = (
-        "import sys; from mcpsync.cli import main; main(['--help']); print([n for n in %r if n in sys.modules])"
-        % (unneeded,)
+        "import sys; before = set(sys.modules); from mcpsync.cli import main; main(['--help']); "
+        "print([name for name in %r if name in sys.modules and name not in before])" % (unneeded,)
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, encoding="utf-8")
     assert done.stdout.endswith("\n[]\n")
