@@ -33,7 +33,7 @@ def lives_without_asyncio(folder: str, command: List[str]) -> None:
 
     class NoAsyncio:
         def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-            if name.split(".")[0] == "asyncio":
+            if name.partition(".")[0] == "asyncio":
                 raise ImportError("there is no asyncio")
 
     sys.meta_path.insert(0, NoAsyncio())  # type: ignore[arg-type]
@@ -257,12 +257,11 @@ def test_a3_use_after_the_with_block(tmp_path: Path) -> None:
         tools = client.iter_tools()
     for use in (lambda: call_tool("echo"), lambda: next(tools), *uses(client)):
         start = time.monotonic()
-        with pytest.raises(ClientClosed, match="'peer': .*client is closed"):
+        with pytest.raises(ClientClosed, match=r"'peer': .*client is closed"):
             use()
         assert time.monotonic() - start < 0.1
-    with pytest.raises(ClientClosed):
-        with client:
-            pytest.fail("it was opened again")
+    with pytest.raises(ClientClosed), client:
+        pytest.fail("it was opened again")
 
 
 def test_a3_a_call_that_close_overtakes(tmp_path: Path) -> None:
@@ -503,9 +502,10 @@ def test_a10_one_that_failed_to_connect_is_as_good_as_unopened() -> None:
 
 
 def test_a10_an_open_or_closed_client_is_not_pickled(tmp_path: Path) -> None:
-    with mcpsync.connect(peer(tmp_path).command, name="web") as client:
-        with pytest.raises(TypeError, match="client 'web' has been opened: only a client that never was"):
-            pickle.dumps(client)
+    client = mcpsync.connect(peer(tmp_path).command, name="web")
+    with pytest.raises(TypeError, match="client 'web' has been opened: only a client that never was"):
+        pickle.dumps(client)
+    client.close()
     with pytest.raises(TypeError, match="has been opened"):
         pickle.dumps(client)
 
@@ -532,6 +532,7 @@ def runs_in_an_odd_host(folder: str, command: List[str], executable: Any) -> Non
     import os
     import sys
     import warnings
+    from contextlib import suppress
 
     sys.stderr = None  # type: ignore[assignment]
     sys.stdout, out = None, sys.stdout  # type: ignore[assignment]
@@ -555,10 +556,8 @@ def runs_in_an_odd_host(folder: str, command: List[str], executable: Any) -> Non
     client.call_tool("echo")
     del client
     client = mcpsync.connect(command)
-    try:
+    with suppress(mcpsync.ProcessExited):
         client.call_tool("die")
-    except mcpsync.ProcessExited:
-        pass
     sys.stdout = out
     host = ("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONSTARTUP", "LD_PRELOAD")
     print(json.dumps([name for name in host if name in theirs]))
@@ -611,9 +610,8 @@ def test_a16_more_than_1024_descriptors(tmp_path: Path, command_name: str) -> No
         client.call_tool("write_stderr", {"size": 100_000})
         future = client.submit("silent")
         future.cancel()
-    with mcpsync.connect(server.command, name="peer") as client:
-        with pytest.raises(ConnectionLost):
-            client.call_tool("die")
+    with mcpsync.connect(server.command, name="peer") as client, pytest.raises(ConnectionLost):
+        client.call_tool("die")
     assert server.alive() == []
     assert len(os.listdir("/proc/self/fd")) == before
 
