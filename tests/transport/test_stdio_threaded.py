@@ -143,7 +143,7 @@ def test_a_grandchild_does_not_keep_the_connection() -> None:  # B13
         assert time.monotonic() - start < 1
         assert isinstance(loss, ProcessExited)
         assert loss.exit_code == 3
-        assert not running(people["grandchild"])
+        assert until(lambda: not running(people["grandchild"]))
 
 
 def test_a_stubborn_server_is_ended() -> None:  # B7
