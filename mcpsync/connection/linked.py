@@ -309,7 +309,8 @@ class LinkedConnection(Owner):
         with self._changed:
             unfinished, self._opening_link = self._opening_link, None
             if isinstance(error, McpError):
-                self._last_error = error
+                # a copy has no traceback: one would lead to the client, by way of the frames
+                self._last_error = copy.copy(error)
             self._attempt_error = self._last_error if isinstance(error, McpError) else None
             if self._closed or self.state != "connecting":
                 pass  # closed meanwhile, or interrupted when the link stood already

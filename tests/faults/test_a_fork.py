@@ -339,9 +339,10 @@ def forks_in_a_callback(folder: str, command: List[str], mode: str, kind: str) -
             client.call_tool("flood", {"count": 1, "progress": True}, on_progress=fork, timeout=10)
             while not children:
                 client.call_tool("echo")
-        assert os.getpid() == parent
+        assert os.getpid() == parent or kind == "progress"  # the answer may have been there already
     except mcpsync.ConnectionLost as error:
         assert os.getpid() != parent and "parent process" in str(error), error
+    if os.getpid() != parent:
         assert client.call_tool("echo", {"text": "again"}).text == "again"
         client.close()
         os._exit(0)
