@@ -529,8 +529,10 @@ class LinkedConnection(Owner):
         """Close in the background: nobody holds the client any more. Safe in a finalizer."""
 
         def forgotten() -> None:
+            never_connected = self.state in ("new", "closed")
             self._control.submit(self._close)
-            warnings.warn("a client for server %r was never closed" % self.name, ResourceWarning, stacklevel=1)
+            if not never_connected:
+                warnings.warn("a client for server %r was never closed" % self.name, ResourceWarning, stacklevel=1)
 
         self.watchdog.post(forgotten)
 
