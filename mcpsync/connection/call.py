@@ -10,7 +10,9 @@ from __future__ import annotations
 import _thread
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional
 
+from mcpsync.connection import threads
 from mcpsync.connection.dispatch import Lane, Pump
+from mcpsync.connection.threads import SIGNAL_SECONDS
 from mcpsync.deadline import FOREVER, Deadline, Timeouts
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Call", "ContinuedCall", "PumpedCall", "Wanted"]
 
 allocate_lock = _thread.allocate_lock
+get_ident = _thread.get_ident
 
 _LEAST_SECONDS = 0.001
 
@@ -121,7 +124,11 @@ class Call:
 
     def wait(self) -> None:
         """Wait to be woken. The watchdog sees to it that this happens."""
-        self._lock.acquire()
+        if get_ident() != threads.main_ident:
+            self._lock.acquire()
+            return
+        while not self._lock.acquire(True, SIGNAL_SECONDS):
+            pass
 
     def after_fork(self, error: McpError) -> None:
         """In a forked child: who waits for it there, if anybody does, waits no longer."""

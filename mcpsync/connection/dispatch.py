@@ -19,11 +19,12 @@ import contextvars
 import logging
 from collections import deque
 from contextlib import contextmanager
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import RLock, Thread, get_ident
 from typing import Any, Callable, Deque, Iterator, List, Optional, Union
 
-from mcpsync.connection.threads import Workers, is_inner
+from mcpsync.connection import threads
+from mcpsync.connection.threads import SIGNAL_SECONDS, Workers, is_inner
 
 __all__ = ["Callback", "Callbacks", "Dispatch", "Lane", "Pump"]
 
@@ -143,8 +144,12 @@ class Pump:
 
     def run(self) -> None:
         """Run callbacks until :meth:`finish`."""
+        seconds = SIGNAL_SECONDS if get_ident() == threads.main_ident else None
         while True:
-            callback = self._queue.get()
+            try:
+                callback = self._queue.get(timeout=seconds)
+            except Empty:
+                continue
             if callback is None:
                 return
             run_safely(callback)

@@ -376,6 +376,8 @@ class LinkedConnection(Owner):
     def _notified(self, method: str, params: Dict[str, Any]) -> None:
         if method == "notifications/subscriptions/acknowledged":
             self.subscriptions.acknowledged(params)
+        elif not self.subscriptions.brings(params):
+            return
         self._settings.notified(method, params)
 
     def on_lost(self, link: Link, cause: McpError) -> None:

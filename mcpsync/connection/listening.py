@@ -132,10 +132,17 @@ class Listening:
                 raise ProtocolError("the subscription ended before it was acknowledged", server=self._name)
             # a successor took over, or whoever opened it gave up: look again
 
+    def brings(self, params: Dict[str, Any]) -> bool:
+        """False for a notification on a stream that has been replaced: its successor brings the same."""
+        request_id = _stream_of(params)
+        if request_id is None:
+            return True
+        with self._lock:
+            return any(each.call and each.call.request_id == request_id for each in self._streams.values())
+
     def acknowledged(self, params: Dict[str, Any]) -> None:
         """The server acknowledged a stream; on the reader's thread."""
-        meta = params.get("_meta")
-        request_id = meta.get(SUBSCRIPTION_KEY) if isinstance(meta, dict) else None
+        request_id = _stream_of(params)
         with self._lock:
             found = [each for each in self._streams.values() if each.call and each.call.request_id == request_id]
             older: List[_Stream] = []
@@ -223,6 +230,11 @@ class Listening:
             self._reopen_later(link, "the subscription could not be opened (%s)" % error.message)
         else:
             self._reopened()
+
+
+def _stream_of(params: Dict[str, Any]) -> Any:
+    meta = params.get("_meta")
+    return meta.get(SUBSCRIPTION_KEY) if isinstance(meta, dict) else None
 
 
 def _serves(stream: _Stream, wanted: Filter) -> bool:

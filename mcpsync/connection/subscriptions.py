@@ -114,6 +114,10 @@ class Subscriptions:
         """The server acknowledged a stream; on the reader's thread."""
         self._listening.acknowledged(params)
 
+    def brings(self, params: Dict[str, Any]) -> bool:
+        """Whether a notification is one to be told: it belongs to no stream, or to one that is wanted still."""
+        return self._listening.brings(params)
+
     def _wanted(self) -> Filter:
         with self._lock:
             return Filter(self._lists, self._uris)

@@ -15,6 +15,11 @@ logger = logging.getLogger("mcpsync")
 _inner: Set[int] = set()  # idents of threads that no blocking call may be made on; each adds and removes its own
 get_ident = _thread.get_ident
 
+SIGNAL_SECONDS = 0.5
+"""A signal that strikes when the main thread is about to sleep on a lock, and no longer looks, does not wake it: so
+where the main thread waits for a call, it looks again after so many seconds. Other threads get no signals."""
+main_ident = threading.main_thread().ident
+
 
 class Condition(threading.Condition):
     """A condition whose lock Ctrl-C cannot leave taken.
@@ -47,7 +52,9 @@ def forbid_blocking() -> None:
 
 def after_fork() -> None:
     """In a forked child: the threads are gone, and their idents may come again."""
+    global main_ident
     _inner.clear()
+    main_ident = get_ident()
 
 
 def start_inner(name: str, body: Callable[[], None]) -> threading.Thread:
