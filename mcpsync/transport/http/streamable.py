@@ -34,6 +34,7 @@ _GET = {"Accept": "text/event-stream"}
 _DEFAULT_LIMIT = 64 * 1024 * 1024
 _RESUMES = 5  # attempts to resume a stream that fail one after the other
 _FIRST_RETRY = 1.0
+_LEAST_GAP = 0.05
 _LAST_RETRY = 30.0
 _ERROR_BODY = 1024 * 1024
 _PASSING = (429, 500, 502, 503, 504)
@@ -220,9 +221,8 @@ class StreamableHttp:
         """Read the stream of one request, and resume it as long as the server gave ids to its events."""
         reader = EventReader(self._limit)
         failures = 0
-        gap = _FIRST_RETRY
+        gaps = _Gaps(reader)
         while True:
-            before = reader.last_id
             broken: Optional[McpError] = None
             try:
                 if self._feed(response, reader, request.request_id, sink, request):
@@ -233,8 +233,6 @@ class StreamableHttp:
                 broken = failure_of(error, self._host, True)
             finally:
                 response.close()
-            if reader.last_id != before:
-                failures, gap = 0, _FIRST_RETRY
             while True:
                 if request.answered:
                     return
@@ -242,10 +240,10 @@ class StreamableHttp:
                     raise broken or ConnectionLost(
                         "the stream ended without an answer", server=self._server, maybe_executed=True
                     )
-                exchange.pause(gap if reader.retry is None else reader.retry / 1000)
-                gap = min(gap * 2, _LAST_RETRY)
+                exchange.pause(gaps.next())
                 try:
                     response = self._resume(exchange, reader)
+                    failures = 0
                     break
                 except NETWORK_ERRORS as error:
                     exchange.check()
@@ -343,20 +341,16 @@ class StreamableHttp:
     def _listening_get(self, exchange: Exchange, sink: Sink, opened: threading.Event) -> Callable[[], None]:
         def listen() -> None:
             reader = EventReader(self._limit)
-            gap = _FIRST_RETRY
+            gaps = _Gaps(reader)
             had_one = False
             try:
                 with exchange:
                     while True:
-                        before = reader.last_id
                         ended = self._get_once(exchange, reader, sink, opened)
                         had_one = had_one or ended == 200
                         if not (ended in _BROKEN or (had_one and ended in _PASSING)):
                             return
-                        if reader.last_id != before:
-                            gap = _FIRST_RETRY
-                        exchange.pause(gap if reader.retry is None else max(gap, reader.retry / 1000))
-                        gap = min(gap * 2, _LAST_RETRY)
+                        exchange.pause(gaps.next())
             except Aborted:
                 pass  # closed, or replaced
             except McpError as error:
@@ -388,3 +382,26 @@ class StreamableHttp:
             exchange.check()
             logger.debug("mcpsync: server %r: the long stream broke: %s", self._server, error)
         return status
+
+
+class _Gaps:
+    """How long to wait before a stream is opened again: as the server said, and longer each time it brought nothing.
+
+    :param reader: of the stream
+    """
+
+    def __init__(self, reader: EventReader) -> None:
+        self._reader = reader
+        self._seen = ""
+        self._last: Optional[float] = None
+
+    def next(self) -> float:
+        """Seconds."""
+        reader = self._reader
+        first = _FIRST_RETRY if reader.retry is None else reader.retry / 1000
+        if self._last is None or reader.last_id != self._seen:
+            self._last = first
+        else:
+            self._last = max(first, min(max(self._last, _LEAST_GAP) * 2, _LAST_RETRY))
+        self._seen = reader.last_id
+        return self._last
