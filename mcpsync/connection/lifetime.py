@@ -156,24 +156,33 @@ def after_unseen_fork() -> None:
 
 
 def require_threads() -> None:
-    """Refuse a process in which a reader thread would never run.
+    """Refuse a process in which a reader thread would never run beside a blocking call.
 
     :raises ConnectFailed: and says what to do instead
     """
     gevent = sys.modules.get("gevent.monkey")
-    if gevent is not None and gevent.is_module_patched("threading"):
-        raise ConnectFailed(
-            "gevent has patched the threading module, so the reader of a connection would never run beside a "
-            "blocking call; patch with monkey.patch_all(thread=False), or connect in a process that is not patched",
-            permanent=True,
+    if gevent is not None:
+        _refuse_patched(
+            "gevent",
+            [name for name in ("threading", "queue", "select", "subprocess") if gevent.is_module_patched(name)],
+            "monkey.patch_all(thread=False, queue=False, select=False, subprocess=False)",
         )
     eventlet = sys.modules.get("eventlet.patcher")
-    if eventlet is not None and eventlet.is_monkey_patched("thread"):
-        raise ConnectFailed(
-            "eventlet has patched the thread module, so the reader of a connection would never run beside a "
-            "blocking call; patch with eventlet.monkey_patch(thread=False), or use a process that is not patched",
-            permanent=True,
+    if eventlet is not None:
+        _refuse_patched(
+            "eventlet",
+            [name for name in ("thread", "os", "select", "subprocess") if eventlet.is_monkey_patched(name)],
+            "eventlet.monkey_patch(thread=False, os=False, select=False, subprocess=False)",
         )
     uwsgi = sys.modules.get("uwsgi")
     if uwsgi is not None and not (uwsgi.opt.get("enable-threads") or uwsgi.opt.get("threads")):
         raise ConnectFailed("uWSGI runs without threads; start it with --enable-threads", permanent=True)
+
+
+def _refuse_patched(package: str, modules: List[str], remedy: str) -> None:
+    if modules:
+        raise ConnectFailed(
+            "%s has patched %s, so the threads of a connection and a blocking call would wait for each other for ever; "
+            "patch with %s, or connect in a process that is not patched" % (package, ", ".join(modules), remedy),
+            permanent=True,
+        )
