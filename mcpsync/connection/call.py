@@ -60,12 +60,20 @@ class Wanted:
         self.spent = 0.0
 
     def after(self, seconds: float) -> Wanted:
-        """The same, by a call that has waited so long already, for its connection to be made."""
+        """The same, by a call that so much more of its time is gone of: for its connection, or for a first request."""
         later = Wanted(self.timeouts, self.on_progress, self.meta, self.log_level)
-        later.spent = seconds
+        later.spent = self.spent + seconds
         if self.timeouts.idle is None and self.length is not None:
             later.length = max(_LEAST_SECONDS, self.length - seconds)
         return later
+
+    def time_to_connect(self) -> Deadline:
+        """Until when its connection has to be there."""
+        timeouts = self.timeouts
+        deadline = Deadline(timeouts.connect)
+        if timeouts.idle is None:
+            deadline = deadline.sooner(self.length)
+        return deadline if timeouts.total is None else deadline.sooner(max(0.0, timeouts.total - self.spent))
 
 
 class Call:

@@ -26,6 +26,7 @@ from mcpsync.core.rounds import Done, Failed, Rounds, Visit
 from mcpsync.deadline import FOREVER, Deadline
 from mcpsync.errors import (
     ClientClosed,
+    ConnectionLost,
     InvalidParams,
     McpError,
     Overloaded,
@@ -314,7 +315,9 @@ class Calls:
             raise
         if not self._take(call):
             assert call.ended is not None
-            raise call.ended
+            # an answer that is here is no less of one because its link was lost behind it
+            if not isinstance(call.ended, (ClientClosed, ConnectionLost)):
+                raise call.ended
         return result
 
     def _take(self, call: Call) -> bool:
@@ -328,8 +331,6 @@ class Calls:
     def _further_requests(self, call: Call, params: Mapping[str, Any]) -> Dict[str, Any]:
         link = call.link
         assert link is not None
-        if link.cause is not None:
-            raise self.loss(link.cause, call)
         revision = link.session.revision
         assert revision is not None
         rounds = Rounds(call.method, params, revision, self._max_rounds, self._result_types)
@@ -339,6 +340,8 @@ class Calls:
                 return step.result
             if isinstance(step, Failed):
                 raise step.error
+            if link.cause is not None:  # nobody is asked for a server that is gone
+                raise self.loss(link.cause, call)
             answers = None
             if isinstance(step, Visit):
                 self._visit_all(call, step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from time import monotonic
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 from mcpsync.connection import lifetime
@@ -43,14 +43,15 @@ class Connection(LinkedConnection):
             lifetime.after_unseen_fork()
         if wanted is None:
             wanted = Wanted(self.timeouts)
-        link = self._link
+        began = monotonic()
+        link, left = self._link, wanted
         if link is None:
-            link, wanted = self._reach(method, wanted)
+            link, left = self._reach(method, wanted, began)
         try:
-            return self._calls.run(link, method, params, wanted)
+            return self._calls.run(link, method, params, left)
         except ConnectionLost as error:
-            link, wanted = self._next_link(link, error, method, wanted)
-        return self._calls.run(link, method, params, wanted)
+            link, left = self._next_link(link, error, method, wanted, began)
+        return self._calls.run(link, method, params, left)
 
     def submit(
         self,
@@ -68,36 +69,41 @@ class Connection(LinkedConnection):
             lifetime.after_unseen_fork()
         if wanted is None:
             wanted = Wanted(self.timeouts)
-        link = self._link
+        began = monotonic()
+        link, left = self._link, wanted
         if link is None:
-            link, wanted = self._reach(method, wanted)
+            link, left = self._reach(method, wanted, began)
         try:
-            return self._calls.submit(link, method, params, wanted, convert)
+            return self._calls.submit(link, method, params, left, convert)
         except ConnectionLost as error:
-            link, wanted = self._next_link(link, error, method, wanted)
-        return self._calls.submit(link, method, params, wanted, convert)
+            link, left = self._next_link(link, error, method, wanted, began)
+        return self._calls.submit(link, method, params, left, convert)
 
-    def _reach(self, method: str, wanted: Wanted) -> Tuple[Link, Wanted]:
-        """The link for a call, opened if need be within its time, and what it wants with that time taken off."""
-        began = time.monotonic()
-        link = self._ready(method, wanted.timeouts)
-        return link, wanted.after(time.monotonic() - began)
+    def _reach(self, method: str, wanted: Wanted, began: float) -> Tuple[Link, Wanted]:
+        """The link for a call, opened if need be within its time, and what it wants with all that time taken off.
 
-    def _next_link(self, link: Link, error: ConnectionLost, method: str, wanted: Wanted) -> Tuple[Link, Wanted]:
+        :param began: when the call did, on the monotonic clock
+        """
+        link = self._ready(method, wanted.after(monotonic() - began).time_to_connect())
+        return link, wanted.after(monotonic() - began)
+
+    def _next_link(
+        self, link: Link, error: ConnectionLost, method: str, wanted: Wanted, began: float
+    ) -> Tuple[Link, Wanted]:
         """For a call whose request was not executed, or can be made again without harm: the link for another try.
 
         :raises ConnectionLost: it was executed, for all that is known
         """
         if isinstance(error, SessionLost):
             self._release(link, "the server no longer knows the session", unused=False)
-            return self._reach(method, wanted)
+            return self._reach(method, wanted, began)
         if _may_repeat(link, method, error):
-            return link, wanted
+            return link, wanted.after(monotonic() - began)
         if not link.released or error.maybe_executed:
-            if error.next_attempt is None and not error.maybe_executed:
+            if error.next_attempt is None:
                 error.next_attempt = self._next_attempt()
             raise error
-        return self._reach(method, wanted)
+        return self._reach(method, wanted, began)
 
     def notify(self, method: str, params: Optional[Mapping[str, Any]] = None) -> None:
         """Send a notification.
@@ -112,7 +118,7 @@ class Connection(LinkedConnection):
         """The link, opened if need be."""
         if self._unseen_forks:
             lifetime.after_unseen_fork()
-        return self._link or self._ready(method, self.timeouts)
+        return self._link or self._ready(method, Wanted(self.timeouts).time_to_connect())
 
     def set_log_level(self, level: str) -> None:
         """Remember the level, and let it go with each request where the revision has it so."""

@@ -18,6 +18,7 @@ import itertools
 import logging
 import time
 import warnings
+from _thread import allocate_lock
 from typing import Any, Callable, Dict, List, Optional
 
 from mcpsync.connection import lifetime
@@ -50,6 +51,7 @@ from mcpsync.deadline import Deadline, Timeouts
 from mcpsync.errors import (
     AuthError,
     ClientClosed,
+    ConnectFailed,
     ConnectionLost,
     ConnectTimeout,
     McpError,
@@ -99,6 +101,7 @@ class LinkedConnection(Owner):
         self._changed = Condition()
         self._opening_link: Optional[Link] = None
         self._previous_link: Optional[Link] = None
+        self._lingering: List[Link] = []
         self._attempt_error: Optional[McpError] = None
         self._states = States(self._tell_state)
         self._failures = 0
@@ -168,12 +171,10 @@ class LinkedConnection(Owner):
         if self._unseen_forks:
             lifetime.after_unseen_fork()
         if self._link is None:
-            self._ready(None, Timeouts(call=None, connect=self.timeouts.connect))
+            self._ready(None, Deadline(self.timeouts.connect))
 
-    def _ready(self, method: Optional[str], timeouts: Timeouts) -> Link:
+    def _ready(self, method: Optional[str], deadline: Deadline) -> Link:
         """The link: open one, or wait for whoever does, or say why there is none."""
-        call = timeouts.call if timeouts.idle is None else None
-        deadline = Deadline(timeouts.connect).sooner(call).sooner(timeouts.total)
         previous = None
         waited = False
         try:
@@ -215,9 +216,13 @@ class LinkedConnection(Owner):
         """Make one attempt on this thread; ``connecting`` is this thread's by now, and the failure is the caller's."""
         self._states.tell_all()
         try:
-            return self._adopt(self._attempt(deadline))
+            return self._adopt(self._attempt(deadline), deadline)
         except McpError as error:
             raise connect_error(error, self.name) from None
+        except Exception as error:
+            # a transport or factory of the user's may raise anything, and an attempt has to end as one
+            text = "the transport failed: %s: %s" % (type(error).__name__, error)
+            raise ConnectFailed(text, server=self.name) from error
 
     def _attempt(self, deadline: Deadline) -> Opened:
         settings = self._settings
@@ -252,7 +257,7 @@ class LinkedConnection(Owner):
         link.open(deadline)
         return link
 
-    def _adopt(self, opened: Opened) -> Link:
+    def _adopt(self, opened: Opened, deadline: Deadline) -> Link:
         """An attempt succeeded: the link is there for everyone."""
         link, agreed = opened
         with self._changed:
@@ -280,7 +285,7 @@ class LinkedConnection(Owner):
             link.close(Deadline(self.timeouts.close))
             raise lost or ClientClosed("the client was closed while it connected", server=self.name)
         self._states.tell_all()
-        self._restore(link)
+        self._restore_by(link, deadline)
         with self._changed:
             stands = self._link is link
             if stands:
@@ -291,18 +296,41 @@ class LinkedConnection(Owner):
             self._settings.gap(self._settings.lists)
         return link
 
-    def _restore(self, link: Link) -> None:
-        """What the last session had, the new one gets."""
-        deadline = Deadline(self.timeouts.connect)
+    def _restore_by(self, link: Link, deadline: Deadline) -> None:
+        """What the last session had, the new one gets. It is waited for, but not by a call that has no time for that:
+        a server that is slow to answer here goes on being asked in the background."""
+        self.subscriptions.want_lists(announced(self.server.get("capabilities"), self._settings.lists))
+        if not (self._log_level_is_due(link) or self.subscriptions.wanted_on(link)):
+            return
+        if is_inner():
+            self._restore(link)
+            return
+        done = allocate_lock()
+        done.acquire()
+
+        def restore() -> None:
+            try:
+                self._restore(link)
+            finally:
+                done.release()
+
+        if self._links.submit(restore):
+            done.acquire(timeout=(deadline.remaining() or 0.0) / 2)  # the rest is for the call itself
+
+    def _log_level_is_due(self, link: Link) -> bool:
+        capabilities = self.server.get("capabilities")
+        logs = isinstance(capabilities, dict) and "logging" in capabilities
         revision = link.session.revision
-        logs = isinstance(self.server.get("capabilities"), dict) and "logging" in self.server["capabilities"]
-        if self.log_level is not None and logs and revision is not None and not revision.log_per_request:
+        return self.log_level is not None and logs and revision is not None and not revision.log_per_request
+
+    def _restore(self, link: Link) -> None:
+        deadline = Deadline(self.timeouts.connect)
+        if self._log_level_is_due(link):
             try:
                 wanted = Wanted(Timeouts(call=max(0.001, deadline.remaining() or 1.0)))
                 self._calls.run(link, "logging/setLevel", {"level": self.log_level}, wanted)
             except McpError as error:
                 logger.warning("mcpsync: server %r: the log level was not set: %s", self.name, error)
-        self.subscriptions.want_lists(announced(self.server.get("capabilities"), self._settings.lists))
         self.subscriptions.restore(link, deadline)
 
     def _attempt_failed(self, previous: str, error: BaseException) -> None:
@@ -366,7 +394,7 @@ class LinkedConnection(Owner):
                     self._retry = None
                 self._failures = 0
                 self._set_state("dormant")
-        self._ready(None, Timeouts(call=None, connect=self.timeouts.connect))
+        self._ready(None, Deadline(self.timeouts.connect))
 
     # -- losing ------------------------------------------------------------------------------------------------
 
@@ -433,6 +461,8 @@ class LinkedConnection(Owner):
                 self._upkeep.stop()
         logger.debug("mcpsync: server %r: connection closed: %s", self.name, why)
         if link.working():  # each call will find out for itself that its session is gone
+            with self._changed:
+                self._lingering.append(link)
             self.watchdog.later(_LINGER_SECONDS, lambda: self._close_behind(link))
         else:
             self._close_behind(link)
@@ -441,8 +471,13 @@ class LinkedConnection(Owner):
 
     def _close_behind(self, link: Link) -> None:
         """Close a link that is no longer used, without making anybody wait for it."""
-        if not self._links.submit(lambda: link.close(Deadline(self.timeouts.close))):
-            link.close(Deadline(self.timeouts.close))
+        with self._changed:
+            if self._closed:  # whoever closes the connection closes this one with it
+                return
+            if link in self._lingering:
+                self._lingering.remove(link)
+        if not self._links.submit(lambda: link.close(Deadline(self.timeouts.close))) and not is_inner():
+            link.close(Deadline(self.timeouts.close))  # no thread can be started, and this one may wait
 
     def _ping(self, link: Link) -> Callable[[Optional[float], Callable[[], None]], None]:
         revision = link.session.revision
@@ -487,7 +522,8 @@ class LinkedConnection(Owner):
                 return
             self._closed = self._closing = True
             self._set_state("closed")
-            links = [link for link in (self._link, self._opening_link, self._previous_link) if link is not None]
+            held = (self._link, self._opening_link, self._previous_link, *self._lingering)
+            links = list(dict.fromkeys(link for link in held if link is not None))
             self._link = None
             if self._retry is not None:
                 self._retry.cancel()
@@ -532,11 +568,14 @@ class LinkedConnection(Owner):
 
         def forgotten() -> None:
             never_connected = self.state in ("new", "closed")
-            self._control.submit(self._close)
-            if not never_connected:
-                warnings.warn("a client for server %r was never closed" % self.name, ResourceWarning, stacklevel=1)
+            try:
+                if not never_connected:
+                    warnings.warn("a client for server %r was never closed" % self.name, ResourceWarning, stacklevel=1)
+            finally:
+                self._close()
 
-        self.watchdog.post(forgotten)
+        # a warning may lead to code of the user's, which the watchdog does not run
+        self.watchdog.post(lambda: self._control.submit(forgotten))
 
     def at_exit(self, seconds: float) -> None:
         """At interpreter exit: open nothing any more. The links are ended by themselves."""

@@ -96,6 +96,11 @@ class Subscriptions:
             else:
                 self._request(link, "resources/unsubscribe", uri, deadline)
 
+    def wanted_on(self, link: Link) -> bool:
+        """Whether there is anything to ask for again on this link."""
+        wanted = self._wanted()
+        return bool(wanted.uris) or (bool(wanted.lists) and self._listens_on(link))
+
     def restore(self, link: Link, deadline: Deadline) -> None:
         """On a new link, ask again for all that is wanted. What the server refuses is logged."""
         if self._listens_on(link):

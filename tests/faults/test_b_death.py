@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import threading
 from pathlib import Path
 from typing import Any, Dict
 
@@ -69,6 +70,20 @@ def test_b1_call_whose_frame_never_began_to_travel_was_not_executed(tmp_path: Pa
         first, second = begun.exception(timeout=5), behind_it.exception(timeout=5)
         assert isinstance(first, ProcessExited) and first.maybe_executed
         assert isinstance(second, ProcessExited) and not second.maybe_executed
+
+
+def test_b1_blocking_call_whose_frame_never_began_to_travel_was_not_executed(tmp_path: Path) -> None:
+    server = peer(tmp_path)
+    with mcpsync.connect(server.command) as client:
+        client.call_tool("stop_reading")
+        begun = client.submit("length", {"text": "x" * 1_000_000})
+        killer = threading.Timer(0.3, os.kill, (server.pids()[0], signal.SIGKILL))
+        killer.start()
+        with pytest.raises(ProcessExited) as error:
+            client.call_tool("length", {"text": "y"})
+        killer.join()
+        assert not error.value.maybe_executed and error.value.next_attempt is not None
+        assert isinstance(begun.exception(timeout=5), ProcessExited)
 
 
 @pytest.mark.timed
