@@ -102,7 +102,7 @@ class Question:
         except (Exception, CancelledError) as error:  # the handler is the user's
             self._failed(error)
         except BaseException as error:  # Ctrl-C, sys.exit(): for the thread, but the server has to get its answer
-            self._failed(error)
+            self._refuse(error)
             raise
         else:
             if result is not None:
@@ -113,6 +113,9 @@ class Question:
             self.finish(None, error)
             return
         logger.error("mcpsync: the handler for %s failed", self.method, exc_info=error)
+        self._refuse(error)
+
+    def _refuse(self, error: BaseException) -> None:
         text = "the client's handler failed: %s: %.200s" % (type(error).__name__, error)
         self.finish(None, RpcError(text, code=jsonrpc.INTERNAL_ERROR))
 

@@ -37,7 +37,7 @@ class Finished(NamedTuple):
 class Running:
     """A program that runs."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
         self._began = time.monotonic()
         self.pid = process.pid
@@ -45,17 +45,20 @@ class Running:
     def line(self) -> str:
         """The next line of its output, without the end."""
         assert self._process.stdout is not None
-        return self._process.stdout.readline().rstrip("\n")
+        return self._process.stdout.readline().decode().rstrip("\n")
 
     def say(self, text: str) -> None:
         """A line on its stdin."""
         assert self._process.stdin is not None
-        self._process.stdin.write(text + "\n")
-        self._process.stdin.flush()
+        self._process.stdin.write(text.encode() + b"\n")
 
     def interrupt(self) -> None:
         """What a terminal's Ctrl-C sends."""
         self._process.send_signal(signal.SIGINT)
+
+    def terminate(self) -> None:
+        """What ``kill`` sends."""
+        self._process.terminate()
 
     def end(self, seconds: float = PATIENCE) -> Finished:
         """Wait for it; it and all that it forked is killed when that takes too long."""
@@ -68,8 +71,9 @@ class Running:
             except subprocess.TimeoutExpired:
                 os.killpg(self.pid, signal.SIGKILL)
                 out, err = self._process.communicate()
-            raise AssertionError("still ran after %g s\nstdout:\n%s\nstderr:\n%s" % (seconds, out, err)) from None
-        return Finished(self._process.returncode, out, err, time.monotonic() - self._began)
+            said = "stdout:\n%s\nstderr:\n%s" % (out.decode(), err.decode())
+            raise AssertionError("still ran after %g s\n%s" % (seconds, said)) from None
+        return Finished(self._process.returncode, out.decode(), err.decode(), time.monotonic() - self._began)
 
 
 def start(
@@ -102,7 +106,7 @@ def start(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            bufsize=0,  # line() must not take more than the line
             env=variables,
             start_new_session=True,
         )
