@@ -1,21 +1,27 @@
-"""The connection to one server: calls, over whatever link there is."""
+"""The connection to one server: calls, over whatever link there is, and the end of it all."""
 
 from __future__ import annotations
 
+import warnings
 from time import monotonic
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar
 
 from mcpsync.connection import lifetime
 from mcpsync.connection.call import Wanted
 from mcpsync.connection.future import CallFuture
 from mcpsync.connection.link import Link
 from mcpsync.connection.linked import LinkedConnection
-from mcpsync.connection.threads import forbid_blocking
+from mcpsync.connection.settings import Settings
+from mcpsync.connection.threads import forbid_blocking, is_inner
 from mcpsync.deadline import Deadline
-from mcpsync.errors import ConnectionLost
+from mcpsync.errors import ClientClosed, ConnectionLost
 from mcpsync.transport.base import SessionLost
 
 __all__ = ["Connection"]
+
+T = TypeVar("T")
+
+_TELL_SECONDS = 0.5  # the most that closing waits for what still has to be told
 
 _HARMLESS = (
     "completion/complete",
@@ -31,6 +37,10 @@ _HARMLESS = (
 
 class Connection(LinkedConnection):
     """The connection to one server. Any thread may use it."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        lifetime.register(self)
 
     def request(self, method: str, params: Mapping[str, Any], wanted: Optional[Wanted] = None) -> Dict[str, Any]:
         """Make a call and wait for its result object.
@@ -57,9 +67,9 @@ class Connection(LinkedConnection):
         self,
         method: str,
         params: Mapping[str, Any],
-        convert: Callable[[Dict[str, Any]], Any],
+        convert: Callable[[Dict[str, Any]], T],
         wanted: Optional[Wanted] = None,
-    ) -> CallFuture:
+    ) -> CallFuture[T]:
         """Make a call without waiting for it.
 
         :param convert: turns the result object into what the future gives; must be quick
@@ -130,6 +140,102 @@ class Connection(LinkedConnection):
     def background(self, task: Callable[[], None]) -> bool:
         """Run something that may make calls, on a thread of the library. False: no thread for it."""
         return self._steps.submit(task)
+
+    # -- closing -----------------------------------------------------------------------------------------------
+
+    def close(self, seconds: Optional[float] = None) -> None:
+        """Fail what is in flight, end the server, free everything. A second call waits for the first.
+
+        :param seconds: for all of it; ``Timeouts.close`` if not given
+        """
+        if is_inner():  # a __del__ that the garbage collector ran here: this thread cannot wait for its own end
+            self._control.submit(lambda: self._close(seconds))
+        else:
+            self._close(seconds)
+
+    def _close(self, seconds: Optional[float] = None) -> None:
+        deadline = Deadline(self.timeouts.close if seconds is None else seconds)
+        with self._changed:
+            if self._closed:
+                while self._closing and self._changed.wait(deadline.remaining()):
+                    pass
+                return
+            self._closed = self._closing = True
+            self._set_state("closed")
+            held = (self._link, self._opening_link, self._previous_link, *self._lingering)
+            links = list(dict.fromkeys(link for link in held if link is not None))
+            self._link = None
+            if self._retry is not None:
+                self._retry.cancel()
+            if self._upkeep is not None:
+                self._upkeep.stop()
+            self._changed.notify_all()
+        try:
+            if links and links[0] not in (self._opening_link, self._previous_link) and not is_inner():
+                # a call that was cancelled a moment ago: the server hears of it before its stdin ends
+                self._control.flush(min(_TELL_SECONDS, deadline.remaining() or 0.0))
+            self._end(links, deadline)
+        finally:
+            lifetime.unregister(self)
+            with self._changed:
+                self._closing = False
+                self._changed.notify_all()
+
+    def _end(self, links: List[Link], deadline: Deadline) -> None:
+        try:
+            for link in links:
+                link.lost(ClientClosed("the client was closed", server=self.name))
+            for link in links:
+                link.close(deadline)
+        except BaseException:  # Ctrl-C: the servers are ended all the same, without manners
+            deadline = Deadline(0)
+            for link in links:
+                link.close(deadline)
+            raise
+        finally:
+            self._states.tell_all()
+            self._control.stop()
+            self._links.stop()
+            self._steps.stop()
+            self.dispatch.stop()
+            self.watchdog.stop()
+            self.watchdog.join(deadline.remaining())
+            self._control.drain(deadline.remaining())
+            self._links.drain(deadline.remaining())
+
+    def abandon(self) -> None:
+        """Close in the background: nobody holds the client any more. Safe in a finalizer."""
+
+        def forgotten() -> None:
+            never_connected = self.state in ("new", "closed")
+            try:
+                if not never_connected:
+                    warnings.warn("a client for server %r was never closed" % self.name, ResourceWarning, stacklevel=1)
+            finally:
+                self._close()
+
+        # a warning may lead to code of the user's, which the watchdog does not run
+        self.watchdog.post(lambda: self._control.submit(forgotten))
+
+    def at_exit(self, seconds: float) -> None:
+        """At interpreter exit: open nothing any more. The links are ended by themselves."""
+        with self._changed:
+            self._closed = True
+            self._end_of_all = "the interpreter is shutting down"
+            self.state = "closed"
+            self._link = None
+
+    def after_fork(self) -> None:
+        """In a forked child: everything here belongs to the parent; the first use opens a link of its own."""
+        uris = self.subscriptions.uris
+        self.dispatch.after_fork()
+        self._link = None
+        self._build()
+        self.subscriptions.inherit(uris)
+        if self.listeners is not None:
+            self.listeners.after_fork()
+        if self.state != "new":
+            self.state = "closed" if self._closed else "dormant"
 
 
 def _may_repeat(link: Link, method: str, error: ConnectionLost) -> bool:
