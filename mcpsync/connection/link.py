@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 
 from mcpsync.connection import lifetime
 from mcpsync.connection.call import Call
-from mcpsync.connection.threads import start_inner
+from mcpsync.connection.threads import inner_thread
 from mcpsync.core.headers import Mirror, request_headers
 from mcpsync.core.session import Answered, Event, Oddity, Session
 from mcpsync.deadline import FOREVER, Deadline
@@ -45,6 +45,7 @@ class Owner:
 class Link:
     """One transport with the session that runs over it.
 
+    :ivar name: of the server
     :ivar transport: the channel
     :ivar session: what has been agreed, and the calls in flight
     :ivar cause: why the link is gone; None while it stands
@@ -61,6 +62,7 @@ class Link:
         session: Session[Call],
         mirrors: Mapping[Any, Mirror] = _NO_PARAMS,
     ) -> None:
+        self.name = name
         self.transport = transport
         self.mirrors = mirrors
         self.session = session
@@ -68,7 +70,6 @@ class Link:
         self.heard = False
         self.released = False
         self._owner = owner
-        self._name = name
         self._lock = threading.RLock()  # guards cause against two reports at once
         self._warned: Set[str] = set()
         self._thread: Optional[threading.Thread] = None
@@ -80,8 +81,9 @@ class Link:
         """
         lifetime.register_channel(self)
         self.transport.open(deadline)
+        self._thread = inner_thread("mcpsync-%s-reader" % self.name, self._read)
         try:
-            self._thread = start_inner("mcpsync-%s-reader" % self._name, self._read)
+            self._thread.start()
         except RuntimeError as error:
             self.transport.close(Deadline(1))
             raise ConnectFailed("no reader thread can be started: %s" % error) from None
@@ -90,22 +92,22 @@ class Link:
         """Close the transport and wait for the reader, as long as the deadline allows."""
         self.transport.close(deadline)
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not None and thread.ident is not None and thread is not threading.current_thread():
             thread.join(deadline.remaining())
         lifetime.unregister_channel(self)
 
     def at_exit(self, seconds: float) -> None:
         """End the server, and leave calls in flight alone: their threads end with the process."""
-        self.cause = self.cause or ClientClosed("the interpreter is shutting down", server=self._name)
+        self.cause = self.cause or ClientClosed("the interpreter is shutting down", server=self.name)
         self.transport.close(Deadline(seconds))
 
     def after_fork(self) -> None:
         """In a forked child: the server is the parent's. A call that this very thread is in the middle of ends."""
         self._lock = threading.RLock()
         self.transport.after_fork()
-        self.cause = ConnectionLost("the connection belongs to the parent process", server=self._name)
+        self.cause = ConnectionLost("the connection belongs to the parent process", server=self.name)
         for call in self.session.retire_all():
-            call.after_fork(loss_for(self.cause, server=self._name, method=call.method, request_id=call.request_id))
+            call.after_fork(loss_for(self.cause, server=self.name, method=call.method, request_id=call.request_id))
 
     def _read(self) -> None:
         try:
@@ -114,7 +116,7 @@ class Link:
             self.lost(error)
         except Exception as error:
             # a bug in a transport, ours or the user's, must end in errors of the calls and not in their silence
-            logger.exception("mcpsync: server %r: the transport failed", self._name)
+            logger.exception("mcpsync: server %r: the transport failed", self.name)
             self.lost(ConnectionLost("the transport failed: %s: %s" % (type(error).__name__, error)))
         else:
             self.lost(ConnectionLost("the connection ended"))
@@ -154,7 +156,7 @@ class Link:
         """The peer did something odd: a warning for the first of each kind, the rest for the debug log."""
         quiet = kind in _QUIET or kind in self._warned
         self._warned.add(kind)
-        logger.log(logging.DEBUG if quiet else logging.WARNING, "mcpsync: server %r: %s: %s", self._name, kind, detail)
+        logger.log(logging.DEBUG if quiet else logging.WARNING, "mcpsync: server %r: %s: %s", self.name, kind, detail)
 
     def working(self) -> List[Call]:
         """The calls that wait for an answer: no streams, no pings, nothing that belongs to the opening."""
@@ -187,7 +189,7 @@ class Link:
             self.broken(call, error)
         except Exception as error:
             # as in _read(): the call must not wait for what a bug has ended
-            logger.exception("mcpsync: server %r: the transport failed", self._name)
+            logger.exception("mcpsync: server %r: the transport failed", self.name)
             self.broken(call, ConnectionLost("the transport failed: %s: %s" % (type(error).__name__, error)))
 
     def fail_all(self, make: Callable[[Call], McpError]) -> None:

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from typing import Callable, Deque, Optional, Set
 
-__all__ = ["Condition", "Workers", "forbid_blocking", "is_inner", "start_inner"]
+__all__ = ["Condition", "Workers", "forbid_blocking", "inner_thread", "is_inner", "start_inner"]
 
 logger = logging.getLogger("mcpsync")
 
@@ -57,10 +57,9 @@ def after_fork() -> None:
     main_ident = get_ident()
 
 
-def start_inner(name: str, body: Callable[[], None]) -> threading.Thread:
-    """Start a daemon thread that no blocking call may be made on.
-
-    :raises RuntimeError: no thread can be started (the interpreter is shutting down)
+def inner_thread(name: str, body: Callable[[], None]) -> threading.Thread:
+    """A daemon thread that no blocking call may be made on; not started, so that its owner can take note of it first:
+    Ctrl-C may strike in the start.
     """
 
     def run() -> None:
@@ -70,9 +69,15 @@ def start_inner(name: str, body: Callable[[], None]) -> threading.Thread:
         finally:
             _inner.discard(get_ident())
 
-    thread = threading.Thread(target=run, name=name, daemon=True)
-    thread.start()
-    return thread
+    return threading.Thread(target=run, name=name, daemon=True)
+
+
+def start_inner(name: str, body: Callable[[], None]) -> None:
+    """Start a thread like that, which nobody waits for.
+
+    :raises RuntimeError: no thread can be started (the interpreter is shutting down)
+    """
+    inner_thread(name, body).start()
 
 
 class Workers:

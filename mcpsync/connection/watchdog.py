@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from threading import RLock, Thread
 from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
-from mcpsync.connection.threads import start_inner
+from mcpsync.connection.threads import inner_thread
 from mcpsync.deadline import Deadline
 
 __all__ = ["Armed", "Timer", "Watchdog"]
@@ -77,13 +77,16 @@ class Watchdog:
         # finalizers may post at any moment, whatever lock is held: put() is reentrant
         self._mailbox: SimpleQueue[Optional[Callable[[], object]]] = SimpleQueue()
         self._thread: Optional[Thread] = None
+        self._runs = False
         self._stopped = False
 
     def start(self) -> None:
         """Start the thread, unless it runs."""
         with self._lock:
-            if self._thread is None and not self._stopped:
-                self._thread = start_inner(self._name, self._run)
+            if self._stopped or (self._thread is not None and self._thread.ident is not None):
+                return
+            self._thread = inner_thread(self._name, self._run)
+            self._thread.start()
 
     def stop(self) -> None:
         """End the thread; what was posted before is still done."""
@@ -92,7 +95,7 @@ class Watchdog:
 
     def join(self, seconds: Optional[float]) -> None:
         """Wait until the thread has ended."""
-        if self._thread is not None:
+        if self._thread is not None and self._thread.ident is not None:
             self._thread.join(seconds)
 
     def post(self, action: Callable[[], object]) -> None:
@@ -197,6 +200,10 @@ class Watchdog:
     # -- the thread --------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        with self._lock:
+            if self._runs:  # Ctrl-C struck in the start of this thread or of the other, and it was started once more
+                return
+            self._runs = True
         while not self._stopped or not self._mailbox.empty():
             if not self._deal_with_due():
                 self._sleep()
