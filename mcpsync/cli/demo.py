@@ -242,7 +242,7 @@ class Demo:
         self._tell("close", "server and threads gone, in %.0f ms" % milliseconds)
 
 
-def _id_of_cancelled(call: CallFuture) -> Optional[int]:
+def _id_of_cancelled(call: CallFuture[Any]) -> Optional[int]:
     try:
         result = call.result(timeout=CONFIRM_SECONDS)
     except RequestCancelled as error:

@@ -140,7 +140,7 @@ class Features:
         meta: Optional[Mapping[str, Any]] = None,
         log_level: Optional[str] = None,
         check: bool = True,
-    ) -> CallFuture:
+    ) -> CallFuture[ToolResult]:
         """Call a tool without waiting: as :meth:`call_tool`, but a Future of its result.
 
         :returns: a ``concurrent.futures.Future`` whose ``cancel()`` ends the call and tells the server

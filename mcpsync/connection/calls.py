@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Set, Tuple, TypeVar
 
 from mcpsync.connection.call import Call, ContinuedCall, Extras, PumpedCall, Wanted
 from mcpsync.connection.clock import Clock
@@ -17,7 +17,7 @@ from mcpsync.connection.dispatch import Dispatch, in_context
 from mcpsync.connection.future import CallFuture
 from mcpsync.connection.link import Link, loss_for
 from mcpsync.connection.questions import Question, Questions
-from mcpsync.connection.threads import Workers
+from mcpsync.connection.threads import Workers, start_inner
 from mcpsync.connection.visits import Visit as UrlVisit
 from mcpsync.connection.visits import Visits
 from mcpsync.connection.watchdog import Watchdog
@@ -27,7 +27,6 @@ from mcpsync.deadline import FOREVER, Deadline
 from mcpsync.errors import (
     ClientClosed,
     ConnectionLost,
-    InvalidParams,
     McpError,
     Overloaded,
     RequestCancelled,
@@ -40,6 +39,8 @@ from mcpsync.transport.base import Frame
 __all__ = ["Calls", "send_quietly"]
 
 logger = logging.getLogger("mcpsync")
+
+T = TypeVar("T")
 
 TELL_SECONDS = 5.0  # for what the control worker sends
 
@@ -185,11 +186,15 @@ class Calls:
         The watchdog ends it, not the transport: the call's deadline may move while the exchange goes on.
         """
         frame = link.outgoing(data, call.method, params)
-        if call.pump is None and not call.background:
+        if call.background:
+            # a thread of its own: a sign of life must not wait behind calls that hang
+            try:
+                start_inner("mcpsync-%s-background" % self._name, lambda: link.drive(frame, call))
+            except RuntimeError as error:
+                raise Overloaded("no thread can be started for the exchange: %s" % error) from None
+        elif call.pump is None:
             link.transport.send(frame, call, FOREVER)
-            return
-
-        if not self._steps.submit(lambda: link.drive(frame, call)):
+        elif not self._steps.submit(lambda: link.drive(frame, call)):
             raise Overloaded("no thread can be started for the exchange")
 
     def listen(self, link: Link, call: Call, params: Mapping[str, Any], deadline: Deadline) -> None:
@@ -213,8 +218,8 @@ class Calls:
         method: str,
         params: Mapping[str, Any],
         wanted: Wanted,
-        convert: Callable[[Dict[str, Any]], Any],
-    ) -> CallFuture:
+        convert: Callable[[Dict[str, Any]], T],
+    ) -> CallFuture[T]:
         """Make a call without waiting; ``convert`` turns the result object into what the future gives.
 
         :raises Overloaded: there is no room for the request now
@@ -239,13 +244,13 @@ class Calls:
 
         call = ContinuedCall(method, wanted, answered)
         lane = call.more().lane = self._dispatch.lane()
-        future = CallFuture(
+        future: CallFuture[T] = CallFuture(
             lambda: self.end(call, RequestCancelled("it was cancelled"), "cancelled"),
             lambda callback: self._dispatch.last_callback(callback, lane),
             lambda error: error.located(self._name, method, call.request_id),
         )
         if link.transport.exchange_like:
-            self._submit_exchange(link, call, params)
+            self._submit_exchange(link, call, params, lambda error: self._settle(future, call, lambda: _fail(error)))
         else:
             # whoever submits must not wait for room: the frame goes out now or not at all
             self._begin_submitted(link, call, params, Deadline(0))
@@ -263,16 +268,16 @@ class Calls:
                 error.located(self._name, call.method, call.request_id)
             raise
 
-    def _submit_exchange(self, link: Link, call: ContinuedCall, params: Mapping[str, Any]) -> None:
+    def _submit_exchange(
+        self, link: Link, call: ContinuedCall, params: Mapping[str, Any], refuse: Callable[[Exception], None]
+    ) -> None:
         def drive() -> None:
             if call.more().dequeue() is None:  # it was ended before its turn came
                 return
             try:
                 self._begin_submitted(link, call, params, None)
-            except McpError as error:
-                call.complete(None, error)
-            except ValueError as error:
-                call.complete(None, InvalidParams(str(error), code=jsonrpc.INVALID_PARAMS))
+            except (McpError, ValueError) as error:
+                refuse(error)
 
         call.more().queued.append(lambda error: call.complete(None, error))
         if call.wanted.length is not None:
@@ -281,7 +286,7 @@ class Calls:
             self._disarm(call)
             raise Overloaded("no thread can be started for the exchange", server=self._name, method=call.method)
 
-    def _settle(self, future: CallFuture, call: Call, outcome: Callable[[], Any]) -> None:
+    def _settle(self, future: CallFuture[T], call: Call, outcome: Callable[[], T]) -> None:
         try:
             result = outcome()
         except Exception as error:  # whatever it is, the future has to carry it
@@ -509,7 +514,7 @@ def _asking(more: Extras) -> Iterator[None]:
         more.asking.clear()
 
 
-def _fail(error: McpError) -> Any:
+def _fail(error: Exception) -> Any:
     raise error
 
 

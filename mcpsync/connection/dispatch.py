@@ -62,26 +62,33 @@ class Lane:
         self._turn = turn
         self._renew_lock()
         self._waiting: Deque[Callback] = deque()
+        self._last: Deque[Callback] = deque()
         self._running = False  # a turn is posted, or under way
 
     def _renew_lock(self) -> None:
-        # guards the queue and the flag; reentrant for __del__, as all locks on the way of a call
+        # guards the two queues and the flag; reentrant for __del__, as all locks on the way of a call
         self._lock = RLock()
 
-    def put(self, callback: Callback) -> bool:
-        """Run it after those before it. False: it never will be."""
+    def put(self, callback: Callback, last: bool = False) -> bool:
+        """Run it after those before it. False: it never will be.
+
+        :param last: it comes after all others, and neither the limit nor :meth:`clear` takes it away
+        """
         with self._lock:
-            if len(self._waiting) >= self._limit:
+            if last:
+                self._last.append(callback)
+            elif len(self._waiting) >= self._limit:
                 self._waiting[-1] = callback
                 return True
-            self._waiting.append(callback)
+            else:
+                self._waiting.append(callback)
             if self._running:
                 return True
             self._running = True
         return self._post_turn()
 
     def clear(self) -> None:
-        """Drop what has not begun."""
+        """Drop what has not begun, but for what comes last."""
         with self._lock:
             self._waiting.clear()
 
@@ -92,19 +99,27 @@ class Lane:
     def _post_turn(self) -> bool:
         if self._post(self._run):
             return True
-        with self._lock:
-            self._waiting.clear()
-            self._running = False
+        self._give_up()
         return False
+
+    def _give_up(self) -> List[Callback]:
+        """There will be no more turns. Gives what must not be lost."""
+        with self._lock:
+            last = list(self._last)
+            self._waiting.clear()
+            self._last.clear()
+            self._running = False
+        return last
 
     def _run(self) -> None:
         left = self._turn
         while left is None or left > 0:
             with self._lock:
-                if not self._waiting:
+                queue = self._waiting or self._last
+                if not queue:
                     self._running = False
                     return
-                callback = self._waiting.popleft()
+                callback = queue.popleft()
             finished = False
             try:
                 run_safely(callback)
@@ -114,7 +129,9 @@ class Lane:
                     self._post_turn()
             if left is not None:
                 left -= 1
-        self._post_turn()
+        if not self._post(self._run):
+            for callback in self._give_up():
+                run_safely(callback)
 
 
 class Pump:
@@ -214,7 +231,9 @@ class Dispatch:
 
     def pumps_here(self) -> bool:
         """Whether a call made on this thread has to run callbacks while it waits."""
-        return self._pumping or (self._loop is not None and getattr(self._loop, "thread", None) == get_ident())
+        if self._pumping:
+            return not is_inner()  # a link that is rebuilt in the background makes calls too
+        return self._loop is not None and getattr(self._loop, "thread", None) == get_ident()
 
     @contextmanager
     def pumping(self, pump: Pump) -> Iterator[None]:
@@ -262,7 +281,7 @@ class Dispatch:
 
     def last_callback(self, callback: Callback, lane: Lane) -> None:
         """Run what must not be lost when the pool has been stopped: a done-callback. A user's loop may refuse it."""
-        if lane.put(callback) or self._loop is not None:
+        if lane.put(callback, last=True) or self._loop is not None:
             return
         if not is_inner():
             run_safely(callback)

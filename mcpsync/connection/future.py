@@ -13,10 +13,10 @@ __all__ = ["CallFuture"]
 
 T = TypeVar("T")
 
-_unsettled: weakref.WeakSet[CallFuture] = weakref.WeakSet()  # what a forked child must not wait for
+_unsettled: weakref.WeakSet[CallFuture[Any]] = weakref.WeakSet()  # what a forked child must not wait for
 
 
-class CallFuture(Future):  # type: ignore[type-arg]  # Future is no generic at run time on Python 3.8 stubs
+class CallFuture(Future[T]):
     """The future result of a submitted call.
 
     ``cancel()`` ends the call, tells the server, and wakes ``wait`` and ``as_completed``. ``result(timeout)``
@@ -54,7 +54,7 @@ class CallFuture(Future):  # type: ignore[type-arg]  # Future is no generic at r
         self.settle(None, RequestCancelled("it was cancelled"))  # a thread that goes on with it may not be so far yet
         return True
 
-    def result(self, timeout: Optional[float] = None) -> Any:
+    def result(self, timeout: Optional[float] = None) -> T:
         """The result, as the blocking method would return it.
 
         :param timeout: seconds to wait; None: until the call's own deadline. Running out does not cancel.
@@ -70,7 +70,12 @@ class CallFuture(Future):  # type: ignore[type-arg]  # Future is no generic at r
             raise self._cancelled_error(error) from None
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
-        """What :meth:`result` would raise, or None."""
+        """What :meth:`result` would raise, or None.
+
+        :param timeout: as there
+        :raises TimeoutError: it is not over yet
+        :raises RequestCancelled: it was cancelled
+        """
         if not self.done():
             forbid_blocking()
         try:
@@ -80,7 +85,6 @@ class CallFuture(Future):  # type: ignore[type-arg]  # Future is no generic at r
 
     def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
         """Have ``fn(future)`` run, where the client's callbacks run, when the call is over."""
-
         super().add_done_callback(lambda future: self._dispatch(lambda: fn(future)))
 
     def _cancelled_error(self, error: CancelledError) -> McpError:

@@ -167,7 +167,9 @@ class _Opening:
         frame = link.outgoing(data, probe.method)
 
         try:
-            threading.Thread(target=link.drive, args=(frame, probe), name="mcpsync-opening", daemon=True).start()
+            threading.Thread(
+                target=link.drive, args=(frame, probe), name="mcpsync-%s-opening" % link.name, daemon=True
+            ).start()
         except RuntimeError as error:
             raise ConnectFailed("no thread can be started for the exchange: %s" % error) from None
 
