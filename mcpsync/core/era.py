@@ -118,8 +118,17 @@ LATEST_MODERN = MODERN[-1]
 def declared(capabilities: Mapping[str, Any], revision: Optional[Revision]) -> Dict[str, Any]:
     """A client's capabilities as a revision has them: what it does not know is left out."""
     shaped = dict(capabilities)
-    if revision is not None and not revision.roots_changed and "roots" in shaped:
+    if revision is None:
+        return shaped
+    if not revision.roots_changed and "roots" in shaped:
         shaped["roots"] = {}
+    modes = shaped.get("elicitation")
+    if modes is not None and revision.elicitation == "none":
+        del shaped["elicitation"]
+    elif modes is not None and revision.elicitation == "form":  # the modes came later
+        del shaped["elicitation"]
+        if "form" in modes or "url" not in modes:
+            shaped["elicitation"] = {}
     return shaped
 
 

@@ -18,6 +18,7 @@ from mcpsync.core.era import (
     REVISIONS,
     SERVER_INFO_KEY,
     Revision,
+    declared,
     newest_common,
 )
 from mcpsync.errors import InvalidMessage, McpError, RpcError, VersionMismatch
@@ -163,9 +164,9 @@ class Negotiation:
             if failure.code == jsonrpc.UNSUPPORTED_VERSION and supported is not None:
                 return self._refused_version(supported, failure)
             return Fail(failure)
-        if not self._legacy:
-            return Fail(failure)
-        return self._try_legacy()
+        if self._legacy:
+            return self._try_legacy()
+        return Fail(self._not_modern(failure) if isinstance(failure, RpcError) else failure)
 
     def _choose(self, theirs: List[Any], result: Dict[str, Any]) -> Optional[Step]:
         modern = newest_common(self._modern, theirs)
@@ -202,9 +203,10 @@ class Negotiation:
         return self._initialize(revision)
 
     def _initialize(self, revision: Optional[str] = None) -> Send:
+        offered = revision or self._legacy[-1]
         params = {
-            "protocolVersion": revision or self._legacy[-1],
-            "capabilities": dict(self._capabilities),
+            "protocolVersion": offered,
+            "capabilities": declared(self._capabilities, REVISIONS[offered]),
             "clientInfo": dict(self._client_info),
         }
         self._in_flight.add(INITIALIZE)
@@ -236,6 +238,14 @@ class Negotiation:
         if supported is not None and newest_common(self._ours, supported) is None:
             return Fail(self._mismatch(supported))
         return Fail(failure)
+
+    def _not_modern(self, refusal: RpcError) -> VersionMismatch:
+        return VersionMismatch(
+            "the server does not speak %s, only an earlier revision: it answered server/discover with: %.200s"
+            % (" or ".join(self._ours), refusal),
+            ours=list(self._ours),
+            theirs=[],
+        )
 
     def _mismatch(self, theirs: List[Any]) -> VersionMismatch:
         names = [name[:40] if isinstance(name, str) else jsonrpc.shown(name, 40) for name in theirs[:20]]

@@ -72,3 +72,18 @@ def test_capabilities_are_declared_as_the_revision_has_them():
     assert declared(ours, REVISIONS[LATEST_MODERN]) == {"roots": {}, "sampling": {}}
     assert declared({"sampling": {}}, REVISIONS[LATEST_MODERN]) == {"sampling": {}}
     assert ours == {"roots": {"listChanged": True}, "sampling": {}}
+
+
+@pytest.mark.parametrize(
+    ("modes", "expected"),
+    [
+        ({"form": {}, "url": {}}, [None, None, {}, {"form": {}, "url": {}}, {"form": {}, "url": {}}]),
+        ({"form": {}}, [None, None, {}, {"form": {}}, {"form": {}}]),
+        ({"url": {}}, [None, None, None, {"url": {}}, {"url": {}}]),
+        ({}, [None, None, {}, {}, {}]),
+    ],
+)
+def test_elicitation_is_declared_as_the_revision_has_it(modes, expected):
+    ours = {"elicitation": modes}
+    assert [declared(ours, revision).get("elicitation") for revision in REVISIONS.values()] == expected
+    assert ours == {"elicitation": modes}

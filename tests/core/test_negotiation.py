@@ -292,7 +292,9 @@ def test_the_server_chooses_the_legacy_revision(version):
 def test_a_modern_client_and_a_legacy_server():
     played, error = failed(NO_PROBE, protocol="modern")
     assert played.trace == [DISCOVER]
-    assert isinstance(error, RpcError)
+    assert isinstance(error, VersionMismatch)
+    assert (error.ours, error.theirs) == (["2026-07-28"], [])
+    assert "only an earlier revision" in str(error) and "(error -32601)" in str(error)
     _, error = failed(DEATH, protocol="2026-07-28")
     assert isinstance(error, ProcessExited)
     assert Play("modern").negotiation.silent() is None

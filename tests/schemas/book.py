@@ -3,6 +3,9 @@
 ``SchemaBook().validate_client_message(revision, message)`` raises :class:`SchemaViolation`, which says what is
 wrong and where. The schemas leave some things to the prose of the specification; where that is plain, it is
 checked too: no foreign members in the envelope, batches in 2025-03-26 alone and never with ``initialize``.
+
+In one place the JSON schemas are wrong: they are made from ``schema.ts``, which the specification calls the source of
+truth and which lets an elicitation be answered with any ``number``; the JSON says ``integer``.
 """
 
 from __future__ import annotations
@@ -139,7 +142,13 @@ class SchemaBook:
 @functools.cache
 def _schema(revision: str) -> Dict[str, Any]:
     file = Path(__file__).resolve().parent / revision / "schema.json"
-    return dict(json.loads(file.read_text(encoding="utf-8")))
+    schema: Dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    answer = schema.get("$defs", schema.get("definitions", {})).get("ElicitResult")
+    if answer is not None:
+        values = answer["properties"]["content"]["additionalProperties"]
+        scalars = values["anyOf"][-1] if "anyOf" in values else values
+        scalars["type"][scalars["type"].index("integer")] = "number"
+    return schema
 
 
 def _definitions_key(revision: str) -> str:

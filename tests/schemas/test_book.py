@@ -120,6 +120,14 @@ def test_an_elicitation_answer_passes(revision: str) -> None:
     check(revision, result({"action": "accept", "content": {"name": "Ada"}}), "elicitation/create")
 
 
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
+def test_an_elicitation_may_be_answered_with_a_fraction(revision: str) -> None:
+    """The JSON schemas forget what the ``schema.ts`` that they are made from says."""
+    check(revision, result({"action": "accept", "content": {"number": 3.14}}), "elicitation/create")
+    with pytest.raises(SchemaViolation):
+        check(revision, result({"action": "accept", "content": {"number": None}}), "elicitation/create")
+
+
 def test_a_batch_passes_where_there_are_batches() -> None:
     batch = [request("ping"), notification("notifications/initialized"), result({})]
     check("2025-03-26", batch)
