@@ -21,8 +21,8 @@ MOST_LINES = 550
 BASE = {"errors", "deadline"}
 CORE = {"core", "types", *BASE}
 CONNECTION = {"connection", "transport", *CORE}
-CLIENT = {"client", "extensions", "auth", *CONNECTION}
-HOST = {"host", "config", "export", *CLIENT}
+CLIENT = {"client", "auth", *CONNECTION}
+HOST = {"host", "config", "export", "extensions", *CLIENT}
 KNOWS: Dict[str, Set[str]] = {
     "errors": set(),
     "deadline": set(),
@@ -31,8 +31,8 @@ KNOWS: Dict[str, Set[str]] = {
     "transport": CORE,
     "auth": {"types", *BASE},
     "connection": {"transport.base", *CORE},
-    "extensions": CONNECTION,
-    "client": {"extensions", "auth", *CONNECTION},
+    "client": {"auth", *CONNECTION},
+    "extensions": CLIENT,
     "config": {"types", "errors"},
     "export": {"types", "errors"},  # a leaf: it turns tools and results into other formats, and the host uses it
     "host": HOST,
@@ -49,6 +49,7 @@ THIRD_PARTY: Dict[str, Set[str]] = {
     "transport": {"requests", "urllib3"},
     "auth": {"requests", "urllib3", "cryptography", "keyring"},
     "client": {"jsonschema", "opentelemetry"},
+    "extensions": {"yaml"},
     "config": {"yaml", "tomli"},
     "host": {"jsonschema"},
     "cli": {"rich"},

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, Optional, TypeVar
 
 from mcpsync.client.features import DEFAULT, Features, Timeout
 from mcpsync.client.held import Held
 from mcpsync.client.options import Options, build
+from mcpsync.client.paging import Listing
 from mcpsync.connection.call import Wanted
 from mcpsync.errors import ConfigError, McpError
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from mcpsync.types import Implementation, Progress
 
 __all__ = ["Client", "connect"]
+
+T = TypeVar("T")
 
 
 def connect(target: Target, **options: Any) -> Client:
@@ -215,6 +218,28 @@ class Client(Features):
         if isinstance(inner, dict):
             meta = {**inner, **(meta or {})}
         return self._connection.request(method, own, self._wants(timeout, on_progress, meta))
+
+    def iterate(
+        self,
+        method: str,
+        key: str,
+        read: Callable[[Any], T],
+        params: Optional[Mapping[str, Any]] = None,
+        *,
+        timeout: Timeout = DEFAULT,
+    ) -> Iterator[T]:
+        """The way down for listings: any request whose result comes in pages, each fetched when it is needed.
+
+        :param key: of the items in a result
+        :param read: makes something of each item; one that it refuses with
+            :class:`~mcpsync.InvalidMessage` is left out, with a warning
+        :param timeout: for each page; ``Timeouts.total`` bounds all of them together
+        :raises RpcError: what the server answered
+        :raises PageLimit: with what was collected
+
+        Specification: `server/utilities/pagination`.
+        """
+        return self._iterate(Listing(method, key, params=params), read, timeout)
 
     def notify(self, method: str, params: Optional[Mapping[str, Any]] = None) -> None:
         """Send any notification."""

@@ -6,7 +6,7 @@ Specification: `server/utilities/pagination` of every revision: cursors are opaq
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Set, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, TypeVar
 
 from mcpsync.connection.call import Wanted
 from mcpsync.core.headers import mirrors_of
@@ -28,13 +28,17 @@ class Listing:
 
     :ivar method: of the request
     :ivar key: of the items in the result
-    :ivar capability: of the server that stands for it
+    :ivar capability: of the server that stands for it; None: the server is asked in any case
+    :ivar params: of the request, beside the cursor
     """
 
-    def __init__(self, method: str, key: str, capability: str) -> None:
+    def __init__(
+        self, method: str, key: str, capability: Optional[str] = None, params: Optional[Mapping[str, Any]] = None
+    ) -> None:
         self.method = method
         self.key = key
         self.capability = capability
+        self.params = dict(params or {})
 
 
 TOOLS = Listing("tools/list", "tools", "tools")
@@ -61,17 +65,17 @@ def pages(
     if listing is TOOLS and link.transport.exchange_like:
         read = _mirrored(connection, read)
     capabilities = connection.server.get("capabilities")
-    if not isinstance(capabilities, dict) or listing.capability not in capabilities:
+    if listing.capability is not None and not (isinstance(capabilities, dict) and listing.capability in capabilities):
         return
     deadline = Deadline(timeouts.total)
     collected: List[T] = []
-    params: Dict[str, Any] = {}
+    params = dict(listing.params)
     seen: Set[str] = set()
     for _ in range(limit):
         try:
             result = connection.request(listing.method, params, _wanted(connection, listing, timeouts, deadline))
         except MethodNotFound:
-            if seen:
+            if seen or listing.capability is None:
                 raise
             return
         page = _items(connection, listing, result, read)
@@ -92,7 +96,7 @@ def pages(
                 method=listing.method,
             )
         seen.add(cursor)
-        params = {"cursor": cursor}
+        params = {**listing.params, "cursor": cursor}
     raise PageLimit(
         "there are more than %d pages; raise page_limit if that is right" % limit,
         partial=collected,
