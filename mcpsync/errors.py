@@ -8,7 +8,7 @@
     │   ├── ConnectFailed               no connection could be made
     │   │   └── ConnectTimeout          ... within the time for it (a TimeoutError too)
     │   ├── ConnectionLost              it was there and is gone: next attempt, maybe_executed
-    │   ├── ProcessExited               the server's process ended: exit code, tail of stderr
+    │   │   └── ProcessExited           ... since the server's process ended (a ConnectFailed too): exit code, stderr
     │   └── HttpError                   an HTTP answer that is no MCP answer: status, excerpt
     ├── ProtocolError                   the peer broke the protocol
     │   ├── VersionMismatch             no revision in common: both lists

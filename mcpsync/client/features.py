@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, TypeVar, Union
 
 from mcpsync.client.options import Options, check_level
@@ -118,17 +119,25 @@ class Features:
         if timeout is not DEFAULT or on_progress is not None or meta is not None or log_level is not None:
             wanted = self._wants(timeout, on_progress, meta, log_level)
         params = {"name": name, "arguments": arguments} if arguments is not None else {"name": name}
+        began = monotonic()
         try:
             raw = self._connection.request("tools/call", params, wanted)
         except RpcError as error:
             if error.code != HEADER_MISMATCH:
                 raise
-            self.list_tools()  # the tool wants other parameters in headers than it did
-            raw = self._connection.request("tools/call", params, wanted)
+            raw = self._call_again(params, wanted, began)
         result = ToolResult(raw)
         if check and result.is_error:
             raise _tool_error(self.name, name, result)
         return result
+
+    def _call_again(self, params: Mapping[str, Any], wanted: Wanted, began: float) -> Dict[str, Any]:
+        """The tool wants other parameters in headers than it did when it was listed: list anew, and call once more, all
+        within the time of the one call."""
+        seconds = wanted.after(monotonic() - began).length
+        own = wanted.timeouts
+        self.list_tools(timeout=own if seconds is None else own.override(call=seconds, idle=None, total=seconds))
+        return self._connection.request("tools/call", params, wanted.after(monotonic() - began))
 
     def submit(
         self,
@@ -296,7 +305,8 @@ class Features:
         from mcpsync.types import Completion, CompletionResult
 
         self._connection.ready_link("completion/complete")
-        if not self.capabilities.completions and self.protocol_version not in ("2024-11-05", None):
+        revision = self._connection.revision
+        if revision is not None and revision.completions_declared and not self.capabilities.completions:
             return Completion(values=[])
         params: Dict[str, Any] = {"ref": ref.to_wire(), "argument": {"name": argument, "value": value}}
         if context is not None:

@@ -1,6 +1,6 @@
 """Keepalive, idle disconnect and maximum lifetime: what a connection does while nobody calls.
 
-One timer at a time, and none at all when none of the three is wanted.
+One timer for each of the three that is wanted, and none at all when none is.
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ class Revision(NamedTuple):
     :ivar result_type: results carry ``resultType``
     :ivar not_found: the error code for a resource that does not exist
     :ivar tasks: long-running tasks: none, experimental in the core, or an extension
+    :ivar completions_declared: a server that completes arguments says so in its capabilities
     :ivar ping: ``ping`` exists
     :ivar roots_changed: ``notifications/roots/list_changed`` exists
     :ivar elicitation: none, forms, or forms and URLs
@@ -71,6 +72,7 @@ class Revision(NamedTuple):
     result_type: bool = False
     not_found: int = -32002
     tasks: str = "none"
+    completions_declared: bool = True
     ping: bool = True
     roots_changed: bool = True
     elicitation: str = "none"
@@ -78,7 +80,7 @@ class Revision(NamedTuple):
 
 
 _TABLE = (
-    Revision("2024-11-05", resumption=False),
+    Revision("2024-11-05", resumption=False, completions_declared=False),
     Revision("2025-03-26", batching=True),
     Revision("2025-06-18", headers="revision", elicitation="form"),
     Revision(

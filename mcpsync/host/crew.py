@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import weakref
 from contextlib import suppress
-from threading import Condition, RLock
+from threading import RLock
 from typing import Any, Callable, Optional
 
 from mcpsync.connection.dispatch import Callbacks, Dispatch
-from mcpsync.connection.threads import Workers
+from mcpsync.connection.threads import Condition, Workers
 from mcpsync.connection.watchdog import Timer, Watchdog
 from mcpsync.deadline import Deadline
 

@@ -118,9 +118,8 @@ class Member:
 
     def after_fork(self) -> None:
         """In a forked child, and at first: no attempt runs or is planned."""
-        self._lock = (
-            RLock()
-        )  # guards the fields below and _error; reentrant, as a finalizer may call a tool at any moment
+        # guards the fields below and _error; reentrant, as a finalizer may call a tool at any moment
+        self._lock = RLock()
         self._busy = False
         self._stale = False
         self._failures = 0

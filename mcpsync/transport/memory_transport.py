@@ -22,12 +22,14 @@ logger = logging.getLogger("mcpsync")
 CAPACITY = 1024
 """Messages that may wait in one direction, unless told otherwise."""
 
-_servers_lock = threading.Lock()  # guards the tables of all servers: one lock, so that a forked child can renew it
+# guards the tables of all servers: one lock, so that a forked child can renew it; reentrant, since the garbage
+# collector may close a connection in the middle of what it guards
+_servers_lock = threading.RLock()
 
 
 def _after_fork_in_child() -> None:
     global _servers_lock
-    _servers_lock = threading.Lock()
+    _servers_lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -6,10 +6,11 @@ import json
 import threading
 import time
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Iterator, List
 
 import pytest
 
+import mcpsync
 from mcpsync.connection.call import Wanted
 from mcpsync.connection.connection import Connection
 from mcpsync.deadline import Timeouts
@@ -90,3 +91,29 @@ def test_a_call_that_waits_for_the_connection_waits_no_longer_than_its_time() ->
             connection.request("tools/call", {"name": "echo"}, Wanted(Timeouts(call=0.5)))
     finally:
         connection.close()
+
+
+def test_a_tool_that_wants_other_headers_is_listed_and_called_again_within_the_time() -> None:
+    peer = Peer("exchange", "modern")
+    told: List[str] = []
+
+    def serve(exchange: Exchange) -> None:
+        message = json.loads(exchange.request.data)
+        method = message.get("method")
+        if method == "server/discover":
+            peer.script.take(exchange.request.data, exchange.send, exchange.push)
+            return
+        told.append(method)
+        if told == ["tools/call"]:
+            error = {"code": -32020, "message": "header mismatch"}
+            exchange.send(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode())
+        elif method == "tools/list":
+            exchange.wait_ended(0.6)
+            peer.script.answer(message, exchange.send, {"tools": []})
+        else:
+            exchange.wait_ended(PATIENCE)
+
+    server = ExchangeServer(serve, ending_cancels=True, server_name="peer")
+    with mcpsync.connect(server, protocol="modern") as client, takes(0.9, 1.4), pytest.raises(RequestTimeout):
+        client.call_tool("paint", timeout=1.0)
+    assert told == ["tools/call", "tools/list", "tools/call"]

@@ -25,6 +25,7 @@ def test_every_revision_is_legacy_or_modern():
         ("roots_changed", LEGACY),
         ("resumption", ["2025-03-26", "2025-06-18", "2025-11-25"]),
         ("url_elicitation_error", ["2025-11-25"]),
+        ("completions_declared", ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]),
         ("http_cancel", MODERN),
         ("listen", MODERN),
         ("log_per_request", MODERN),
