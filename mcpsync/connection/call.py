@@ -138,6 +138,13 @@ class Call:
         while not self._lock.acquire(True, SIGNAL_SECONDS):
             pass
 
+    def check_ended(self) -> None:
+        """
+        :raises McpError: what ended the call as a whole, if it is over
+        """
+        if self.ended is not None:
+            raise self.ended
+
     def after_fork(self, error: McpError) -> None:
         """In a forked child: who waits for it there, if anybody does, waits no longer."""
         if self.extras is not None and self.extras.lane is not None:

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import logging
 import time
-from contextlib import contextmanager
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Set, Tuple, TypeVar
+from typing import Any, Callable, Dict, FrozenSet, Mapping, Optional, Set, TypeVar
 
-from mcpsync.connection.call import Call, ContinuedCall, Extras, PumpedCall, Wanted
+from mcpsync.connection.asking import Asking
+from mcpsync.connection.call import Call, ContinuedCall, PumpedCall, Wanted
 from mcpsync.connection.clock import Clock
 from mcpsync.connection.dispatch import Dispatch, in_context
 from mcpsync.connection.future import CallFuture
 from mcpsync.connection.link import Link, loss_for
-from mcpsync.connection.questions import Question, Questions
+from mcpsync.connection.questions import Questions
 from mcpsync.connection.threads import Workers, start_inner
-from mcpsync.connection.visits import Visit as UrlVisit
 from mcpsync.connection.visits import Visits
 from mcpsync.connection.watchdog import Watchdog
-from mcpsync.core import jsonrpc
 from mcpsync.core.rounds import Done, Failed, Rounds, Visit
 from mcpsync.deadline import FOREVER, Deadline
 from mcpsync.errors import (
@@ -31,7 +29,6 @@ from mcpsync.errors import (
     Overloaded,
     RequestCancelled,
     RequestTimeout,
-    RpcError,
     UrlElicitationRequired,
 )
 from mcpsync.transport.base import Frame
@@ -74,12 +71,12 @@ class Calls:
         self._dispatch = dispatch
         self._control = control
         self._steps = steps
-        self._questions = questions
         self._max_rounds = max_rounds
         self._result_types = result_types
         self._never_pumps = dispatch.never_pumps
         self.clock = Clock(watchdog)
         self.visits = Visits()
+        self._asking = Asking(questions, self.clock, self.visits, watchdog)
         self._between: Set[Call] = set()  # being continued; each step on it is atomic, as calls hash by identity
 
     # -- blocking ----------------------------------------------------------------------------------------------
@@ -349,84 +346,16 @@ class Calls:
                 raise self.loss(link.cause, call)
             answers = None
             if isinstance(step, Visit):
-                self._visit_all(call, step)
+                self._asking.visit_all(call, step)
             elif step.questions:
-                # one question after the other: a person is asked one thing at a time
-                answers = {key: self._ask(call, *question) for key, question in step.questions.items()}
-            self._check_ended(call)
+                answers = self._asking.answers(call, step.questions)
+            call.check_ended()
             call.again()
             self.send(link, call, rounds.next_params(answers))
             if call.ended is not None and link.session.retire(call):
                 self._tell(link, call, "cancelled")
-            self._check_ended(call)
+            call.check_ended()
             call.wait()
-
-    @staticmethod
-    def _check_ended(call: Call) -> None:
-        if call.ended is not None:
-            raise call.ended
-
-    def _ask(self, call: Call, method: str, params: Dict[str, Any]) -> Dict[str, Any]:
-        """Have this side answer one question while the clock of the call stands still."""
-        if not self._questions.has(method):
-            raise RpcError.of(jsonrpc.METHOD_NOT_FOUND, "the server asks for %s, which was not offered" % method)
-        more = call.more()
-        outcome: List[Tuple[Optional[Dict[str, Any]], Optional[RpcError]]] = []
-
-        def done(result: Optional[Dict[str, Any]], error: Optional[RpcError]) -> None:
-            outcome.append((result, error))
-            more.poke(call)
-
-        question = Question(method, params, done)
-        self.clock.pause(call)
-        try:
-            with _asking(more):
-                self._check_ended(call)
-                self._questions.ask(question, call.wanted.timeouts.ask, call.pump, patient=True)
-                call.wait()
-            self._check_ended(call)
-        except BaseException:
-            question.finish(None, RpcError("the call is over", code=jsonrpc.INTERNAL_ERROR))
-            raise
-        finally:
-            self.clock.resume(call)
-        result, error = outcome[0]
-        if result is None:
-            raise error or RpcError("the question got no answer", code=jsonrpc.INTERNAL_ERROR)
-        return result
-
-    def _visit_all(self, call: Call, step: Visit) -> None:
-        """Have each URL visited, and wait until the server says that it is done with it."""
-        required = call.failure
-        assert required is not None
-        if not self._questions.has("elicitation/create"):
-            raise required
-        for params in step.elicitations:
-            visit = self.visits.begin(params.get("elicitationId"))
-            try:
-                answer = self._ask(call, "elicitation/create", {**params, "mode": "url"})
-                if answer.get("action") != "accept":
-                    raise required
-                self._await_visit(call, visit)
-                self._check_ended(call)
-            finally:
-                self.visits.end(visit)
-
-    def _await_visit(self, call: Call, visit: UrlVisit) -> None:
-        # servers may leave the notification out, so after the time for an answer the call is simply tried again
-        more = call.more()
-        timer = self._watchdog.later(call.wanted.timeouts.ask, lambda: more.poke(call))
-        self.clock.pause(call)
-        try:
-            with _asking(more):
-                self._check_ended(call)
-                visit.over = lambda: more.poke(call)
-                if visit.completed:
-                    more.poke(call)
-                call.wait()
-        finally:
-            timer.cancel()
-            self.clock.resume(call)
 
     # -- ends --------------------------------------------------------------------------------------------------
 
@@ -502,16 +431,6 @@ class Calls:
             call.extras.on_progress = None
             if call.extras.lane is not None:
                 call.extras.lane.clear()
-
-
-@contextmanager
-def _asking(more: Extras) -> Iterator[None]:
-    """While the call waits for an answer of this side, and only then, it can be poked."""
-    more.asking.append(None)
-    try:
-        yield
-    finally:
-        more.asking.clear()
 
 
 def _fail(error: Exception) -> Any:

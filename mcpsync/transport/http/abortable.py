@@ -101,6 +101,7 @@ class AbortableMixin:
             raise OSError(errno.EAGAIN, "%d earlier attempts to connect have not ended yet" % _MOST_HANGING)
         connected = threading.Event()
         failed: List[BaseException] = []
+        over: List[bool] = []  # not the event, which an abort sets as well
         counted: List[bool] = []
 
         def run() -> None:
@@ -109,11 +110,12 @@ class AbortableMixin:
             except BaseException as error:  # all of them are raised again, on the thread that waits
                 failed.append(error)
             with _hanging_lock:
-                connected.set()
+                over.append(True)
                 if counted:
                     _hanging[key] -= 1
             if self._abandoned:
                 self.close()
+            connected.set()
 
         helper = threading.Thread(target=run, name="mcpsync-connecting", daemon=True)
         try:
@@ -127,7 +129,7 @@ class AbortableMixin:
             if self._guard is not None:
                 helper.join(_UNWIND_SECONDS)  # its socket was shut down: let it unwind before this thread cleans up
             with _hanging_lock:
-                if not connected.is_set():
+                if not over:
                     _hanging[key] = _hanging.get(key, 0) + 1
                     counted.append(True)
             raise

@@ -54,7 +54,7 @@ class DirectPool:
         if self._proxy_headers:
             headers = {**self._proxy_headers, **headers}
         while True:
-            connection = None
+            connection = raw = None
             try:
                 connection = self._take() or self._connect(exchange, target)
                 raw = connection.ask(method, target, headers, body)
@@ -62,6 +62,8 @@ class DirectPool:
             except BaseException as error:
                 if connection is not None:
                     self._give_back(connection, False)
+                if raw is not None:
+                    raw.close()
                 if isinstance(error, StaleConnection):
                     continue
                 raise

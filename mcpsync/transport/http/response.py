@@ -187,20 +187,21 @@ class HeldResponse(Response):
         raw.close()
 
     def leave(self) -> None:
-        if self._lingers and not self._closed and not self._ended and self._raw.chunked:
-            self._closed = True
-            if self._exchange.reason is None:
-                self._connection.tail = self._raw
-                self._give_back(self._connection, True)
-            else:
-                self._give_back(self._connection, False)
-        else:
+        lingers = self._lingers and self._raw.chunked and self._exchange.reason is None
+        if not lingers or self._closed or self._ended:
             self.close()
+            return
+        self._closed = True
+        self._connection.tail = self._raw
+        self._give_back(self._connection, True)
 
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            self._give_back(self._connection, self._ended and self._exchange.reason is None)
+            usable = self._ended and self._exchange.reason is None
+            self._give_back(self._connection, usable)
+            if not usable:
+                self._raw.close()  # it holds the socket of a connection that was to be closed after it
 
 
 def _decoded(raw: Any) -> Iterator[bytes]:

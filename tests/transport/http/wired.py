@@ -81,6 +81,7 @@ class Wired:
         self._headers = headers
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
+        self.sent_at = 0.0
         transport.open(Deadline(PATIENCE))
         self.reader = threading.Thread(target=transport.run, args=(self.sink,), name="mcpsync-test-reader")
         self.reader.start()
@@ -97,6 +98,7 @@ class Wired:
         """Send a request and give its result, or the whole message of an error."""
         message = {"jsonrpc": "2.0", "id": call.request_id, "method": method, "params": params}
         frame = Frame(json.dumps(message).encode(), method, self._headers)
+        self.sent_at = time.monotonic()
         self.transport.send(frame, call, FOREVER if seconds is None else Deadline(seconds))
         answer = self.sink.answers.get(call.request_id)
         return None if answer is None else answer.get("result", answer.get("error"))
