@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Callable, List, Optional, TypeVar
 
 from mcpsync.connection.threads import Condition, forbid_blocking
@@ -14,6 +16,15 @@ __all__ = ["CallFuture"]
 T = TypeVar("T")
 
 _unsettled: weakref.WeakSet[CallFuture[Any]] = weakref.WeakSet()  # what a forked child must not wait for
+
+
+# one class from Python 3.11 on; before that, what is raised goes by both names
+if sys.version_info >= (3, 11):
+    _NotYet = TimeoutError
+else:
+
+    class _NotYet(FutureTimeout, TimeoutError):
+        pass
 
 
 class CallFuture(Future[T]):
@@ -68,6 +79,10 @@ class CallFuture(Future[T]):
             return super().result(timeout)
         except CancelledError as error:
             raise self._cancelled_error(error) from None
+        except FutureTimeout as error:
+            if type(error) is not FutureTimeout:  # what the call ended with
+                raise
+            raise _NotYet() from None
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
         """What :meth:`result` would raise, or None.
@@ -82,6 +97,8 @@ class CallFuture(Future[T]):
             return super().exception(timeout)
         except CancelledError as error:
             raise self._cancelled_error(error) from None
+        except FutureTimeout:
+            raise _NotYet() from None
 
     def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
         """Have ``fn(future)`` run, where the client's callbacks run, when the call is over."""

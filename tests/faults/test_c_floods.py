@@ -131,7 +131,7 @@ def test_c13_submit_never_waits_for_room(tmp_path: Path) -> None:
         calls = [client.submit("length", {"text": text}) for _ in range(6)]
         with took() as refused, pytest.raises(Overloaded, match="does not read its input") as error:
             client.submit("length", {"text": text})
-        assert refused.seconds < 0.5  # the encoding of 10 MB
+        assert refused.seconds < 1.5  # the encoding of 10 MB, no wait
         assert error.value.method == "tools/call"
         with took() as late, pytest.raises((RequestTimeout, Overloaded)):
             client.call_tool("length", {"text": text}, timeout=0.5)
