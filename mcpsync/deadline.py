@@ -13,20 +13,21 @@ from typing import Any, Dict, Optional, Tuple, Union
 __all__ = ["FOREVER", "Deadline", "Timeouts"]
 
 _INFINITE = float("inf")
+_LONGEST = 2_000_000.0  # seconds, 23 days: what poll() and the locks of every system can still wait for
 _ALWAYS_LIMITED = ("connect", "close", "ask")
 
 
 class Deadline:
     """A moment on the monotonic clock, or never.
 
-    :param seconds: from now; None: never
+    :param seconds: from now, 2,000,000 at most; None: never
     :ivar at: the moment, in seconds of ``time.monotonic()``; infinity for never
     """
 
     __slots__ = ("at",)
 
     def __init__(self, seconds: Optional[float] = None) -> None:
-        self.at = _INFINITE if seconds is None else time.monotonic() + seconds
+        self.at = _INFINITE if seconds is None else time.monotonic() + min(seconds, _LONGEST)
 
     @classmethod
     def at_moment(cls, at: float) -> Deadline:
@@ -63,6 +64,8 @@ FOREVER = Deadline(None)
 
 class Timeouts:
     """How long things may take, in seconds. None: no limit. Immutable.
+
+    More than 2,000,000 seconds (23 days) count as that many.
 
     :ivar connect: to start the server and agree on a revision
     :ivar call: one call, from the first byte to the result, all its rounds included
@@ -128,7 +131,7 @@ class Timeouts:
             elif isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < _INFINITE:
                 raise ValueError("Timeouts.%s must be a positive number of seconds, not %r" % (name, value))
             else:
-                object.__setattr__(self, name, value)
+                object.__setattr__(self, name, min(value, _LONGEST))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Timeouts are immutable; use override() or make new ones")

@@ -71,6 +71,7 @@ __all__ = [
     "TransportError",
     "UrlElicitationRequired",
     "VersionMismatch",
+    "described",
 ]
 
 
@@ -79,6 +80,21 @@ def _rebuild(cls: Type[McpError], message: str, state: Dict[str, Any]) -> McpErr
     Exception.__init__(error, message)
     error.__dict__.update(state)
     return error
+
+
+def described(error: BaseException) -> str:
+    """An error of any origin as ``Type: text``, for the text of another one."""
+    try:
+        return "%s: %s" % (type(error).__name__, error)
+    except Exception:  # it is the user's, and so is its __str__
+        return type(error).__name__
+
+
+def _flat(text: str) -> str:
+    """The text on one line that can be printed anywhere: much of it comes from servers."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode() for c in text)
 
 
 class McpError(Exception):
@@ -111,7 +127,7 @@ class McpError(Exception):
         if self.method is not None:
             where += self.method if self.request_id is None else "%s (request %s)" % (self.method, self.request_id)
             where += ": "
-        return where + self.message
+        return _flat(where + self.message)
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self.__dict__)
@@ -153,7 +169,7 @@ class ConfigError(McpError):
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.path) if part)
         text = "%s: %s" % (where, self.message) if where else self.message
-        return text + (" (did you mean %r?)" % self.nearest if self.nearest else "")
+        return _flat(text + (" (did you mean %r?)" % self.nearest if self.nearest else ""))
 
 
 class TransportError(McpError):
@@ -409,7 +425,7 @@ class ToolError(McpError):
     def __str__(self) -> str:
         named = "tool %r failed: " % self.tool if self.tool else ""
         where = "server %r: " % self.server if self.server else ""
-        return where + named + self.message
+        return _flat(where + named + self.message)
 
 
 class SchemaMismatch(ToolError):

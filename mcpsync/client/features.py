@@ -5,13 +5,14 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, TypeVar, Union
 
+from mcpsync.client.listeners import skipped
 from mcpsync.client.options import Options, check_level
 from mcpsync.client.paging import PROMPTS, RESOURCES, TEMPLATES, TOOLS, Listing, pages
 from mcpsync.connection.call import Wanted
 from mcpsync.connection.future import CallFuture
 from mcpsync.core.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND
 from mcpsync.deadline import Deadline, Timeouts
-from mcpsync.errors import McpError, RpcError, ToolError
+from mcpsync.errors import InvalidMessage, McpError, RpcError, ToolError
 from mcpsync.types.result import ToolResult
 
 if TYPE_CHECKING:
@@ -357,7 +358,7 @@ class Features:
         log_level: Optional[str] = None,
     ) -> Wanted:
         check_level(log_level)
-        progress = None if on_progress is None else _typed_progress(on_progress)
+        progress = None if on_progress is None else _typed_progress(self._connection, on_progress)
         return Wanted(self._timeouts(timeout), progress, meta, log_level)
 
     def _timeouts(self, timeout: Timeout) -> Timeouts:
@@ -388,11 +389,16 @@ class Features:
             yield from page
 
 
-def _typed_progress(on_progress: Callable[[Progress], Any]) -> Callable[[Dict[str, Any]], Any]:
+def _typed_progress(connection: Connection, on_progress: Callable[[Progress], Any]) -> Callable[[Dict[str, Any]], Any]:
     def tell(params: Dict[str, Any]) -> None:
         from mcpsync.types import Progress
 
-        on_progress(Progress.from_wire(params))
+        try:
+            progress = Progress.from_wire(params)
+        except InvalidMessage as error:
+            skipped(connection, "unreadable progress", error)
+        else:
+            on_progress(progress)
 
     return tell
 

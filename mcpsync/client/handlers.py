@@ -9,6 +9,7 @@ Specification: `client/elicitation`, `client/sampling`, `client/roots` of every 
 from __future__ import annotations
 
 import os
+from collections import abc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
@@ -133,6 +134,8 @@ def roots_to_wire(roots: Iterable[RootLike]) -> List[Dict[str, Any]]:
 
     if isinstance(roots, (str, bytes, os.PathLike)):
         raise ConfigError("roots takes a list of paths, URIs or Root, not a single %s" % type(roots).__name__)
+    if not isinstance(roots, abc.Iterable):
+        raise ConfigError("roots takes a list of paths, URIs or Root, or a function, not %s" % type(roots).__name__)
     listed = []
     for root in roots:
         if isinstance(root, Root):

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping,
 
 from mcpsync.client.paging import PROMPTS, RESOURCES, TOOLS, Listing, pages
 from mcpsync.core.subscriptions import LIST_CHANGES
-from mcpsync.errors import ClientClosed, McpError
+from mcpsync.errors import ClientClosed, InvalidMessage, McpError
 
 if TYPE_CHECKING:
     from mcpsync.connection.connection import Connection
+    from mcpsync.connection.dispatch import Lane
 
-__all__ = ["ChangeListener", "Listeners"]
+__all__ = ["ChangeListener", "Listeners", "skipped"]
 
 logger = logging.getLogger("mcpsync")
 
@@ -84,6 +85,7 @@ class Listeners:
     :param debounce: seconds of quiet before a changed listing is fetched
     :param page_limit: the most pages of it
     :param tools_changed: called at once when the tools may be others; quick
+    :param on_stderr: gets each line that the server writes to stderr
     """
 
     def __init__(
@@ -94,12 +96,15 @@ class Listeners:
         debounce: float,
         page_limit: int,
         tools_changed: Optional[Callable[[], None]] = None,
+        on_stderr: Optional[Callable[[str], Any]] = None,
     ) -> None:
         self.lists: FrozenSet[str] = frozenset(changes) | (_NOTHING if tools_changed is None else _TOOLS)
         self._tools_changed = tools_changed
         self._changes = changes
         self._on_log = on_log
         self._on_notification = on_notification
+        self._on_stderr = on_stderr
+        self._stderr_lane: Optional[Lane] = None
         self._debounce = debounce
         self._page_limit = page_limit
         self._connection: Optional[Connection] = None
@@ -117,6 +122,7 @@ class Listeners:
         self._lock = RLock()
         self._restless = {}
         self._fetching = set()
+        self._stderr_lane = None
 
     # -- on the reader's thread: quick -------------------------------------------------------------------------
 
@@ -134,6 +140,23 @@ class Listeners:
         elif method in LIST_CHANGES:
             self._changed(connection, LIST_CHANGES[method])
 
+    @property
+    def stderr_line(self) -> Optional[Callable[[str], None]]:
+        """Takes a line that the server wrote to stderr; None if nobody wants them."""
+        on_stderr = self._on_stderr
+        if on_stderr is None:
+            return None
+
+        def take(line: str) -> None:
+            connection = self._connection
+            assert connection is not None
+            lane = self._stderr_lane
+            if lane is None:  # its own, so that a flood of lines pushes nothing else out
+                lane = self._stderr_lane = connection.dispatch.lane()
+            connection.dispatch.callback(lambda: on_stderr(line), lane)
+
+        return take
+
     def _log(self, connection: Connection, params: Dict[str, Any]) -> None:
         on_log = self._on_log
         if on_log is None:
@@ -145,7 +168,12 @@ class Listeners:
         def tell() -> None:
             from mcpsync.types import LogMessage
 
-            on_log(LogMessage.from_wire(params))
+            try:
+                message = LogMessage.from_wire(params)
+            except InvalidMessage as error:
+                skipped(connection, "log message", error)
+            else:
+                on_log(message)
 
         connection.dispatch.callback(tell)
 
@@ -230,6 +258,13 @@ class Listeners:
         """Forget the callbacks of a resource; gives how many there were."""
         with self._lock:
             return len(self._updates.pop(uri, ()))
+
+
+def skipped(connection: Connection, kind: str, error: InvalidMessage) -> None:
+    """A notification that cannot be read: a warning for the first of its kind, as for all that a server does oddly."""
+    link = connection.link
+    if link is not None:
+        link.warn(kind, error.message)
 
 
 def _bound(function: Callable[[str], Any], uri: str) -> Callable[[], None]:

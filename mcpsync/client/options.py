@@ -26,6 +26,7 @@ from mcpsync.client.handlers import (
 )
 from mcpsync.client.held import Held
 from mcpsync.client.listeners import LOG_LEVELS, ChangeListener, Listeners
+from mcpsync.client.option_checks import check_options
 from mcpsync.client.target import factory_for, is_url, name_of, verdict_key
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.connection import Connection
@@ -101,11 +102,8 @@ def build(target: Target, options: Options, held: Held) -> Connection:
     :param held: takes the user's functions
     :raises ConfigError: an option, or the target, is not what it has to be
     """
+    check_options(options)
     check_level(options.log_level)
-    if not isinstance(options.timeouts, Timeouts):
-        raise ConfigError("timeouts takes a mcpsync.Timeouts, not %s" % type(options.timeouts).__name__)
-    if isinstance(options.page_limit, bool) or not isinstance(options.page_limit, int) or options.page_limit < 1:
-        raise ConfigError("page_limit takes a positive number, not %r" % (options.page_limit,))
     name = options.name or name_of(target)
     handlers = _handlers(options, held)
     listeners = _listeners(options, held)
@@ -113,7 +111,7 @@ def build(target: Target, options: Options, held: Held) -> Connection:
         connection = Connection(
             Settings(
                 name=name,
-                factory=factory_for(target, name, options, held),
+                factory=factory_for(target, name, options, held, listeners.stderr_line),
                 protocol=_checked_protocol(options.protocol),
                 timeouts=options.timeouts,
                 client_info=_client_info(options.client_info),
@@ -206,4 +204,5 @@ def _listeners(options: Options, held: Held) -> Listeners:
         options.debounce,
         options.page_limit,
         None if options.observer is None else held.handle(options.observer.tools_changed),
+        held.optional(options.stderr),
     )

@@ -52,21 +52,26 @@ def verdict_key(target: Any, options: Options) -> Optional[Any]:
     return "stdio", tuple(target), str(options.cwd), hash(tuple(env))
 
 
-def factory_for(target: Any, name: str, options: Options, held: Held) -> Callable[[], Transport]:
+def factory_for(
+    target: Any, name: str, options: Options, held: Held, stderr: Optional[Callable[[str], None]]
+) -> Callable[[], Transport]:
     """Builds a transport for each connection.
 
+    :param stderr: gets each line that a server's process writes to stderr, on the reader's thread; quick
     :raises ConfigError: target or options are wrong
     """
     if callable(target):
         return held.handle(target)
     if is_url(target):
         return _http(target, name, options, held)
-    return _stdio(_command(target), name, options, held)
+    return _stdio(_command(target), name, options, stderr)
 
 
-def _stdio(command: List[str], name: str, options: Options, held: Held) -> Callable[[], Transport]:
+def _stdio(
+    command: List[str], name: str, options: Options, stderr: Optional[Callable[[str], None]]
+) -> Callable[[], Transport]:
     env, env_mode, cwd, path_prepend = options.env, options.env_mode, options.cwd, options.path_prepend
-    stderr, max_message = held.optional(options.stderr), options.max_message
+    max_message = options.max_message
 
     def start() -> Transport:
         from mcpsync.transport.stdio import StdioTransport

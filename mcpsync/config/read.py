@@ -14,6 +14,7 @@ __all__ = ["Document", "read_file"]
 
 _JSON_SUFFIXES = (".json", ".jsonc")
 _YAML_SUFFIXES = (".yaml", ".yml")
+_MOST_BYTES = 64 * 1024 * 1024  # a device, or the wrong file, must not fill the memory
 
 
 class Document(NamedTuple):
@@ -50,13 +51,15 @@ def read_file(path: str) -> Document:
 def _text(path: str) -> str:
     try:
         with open(path, "rb") as file:
-            raw = file.read()
+            raw = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError("there is no such file", file=path) from None
     except IsADirectoryError:
         raise ConfigError("is a folder, not a config file", file=path) from None
     except OSError as error:
         raise ConfigError("cannot be read: %s" % error.strerror, file=path) from error
+    if len(raw) > _MOST_BYTES:
+        raise ConfigError("is larger than %d MB, which no config file is" % (_MOST_BYTES >> 20), file=path)
     utf16 = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         return raw.decode("utf-16" if utf16 else "utf-8-sig")

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 from mcpsync.connection.dispatch import Dispatch, Pump
 from mcpsync.connection.watchdog import Timer, Watchdog
 from mcpsync.core import jsonrpc
-from mcpsync.errors import RpcError
+from mcpsync.errors import RpcError, described
 
 __all__ = ["Handler", "Question", "Questions"]
 
@@ -116,7 +116,7 @@ class Question:
         self._refuse(error)
 
     def _refuse(self, error: BaseException) -> None:
-        text = "the client's handler failed: %s: %.200s" % (type(error).__name__, error)
+        text = "the client's handler failed: %.200s" % described(error)
         self.finish(None, RpcError(text, code=jsonrpc.INTERNAL_ERROR))
 
     def expire(self) -> None:

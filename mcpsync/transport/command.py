@@ -108,11 +108,11 @@ def find_program(
     """
     suffixes = _suffixes(name, environ) if windows else [""]
     if os.path.dirname(name):
-        candidates = [os.path.join(cwd or os.getcwd(), name)]
+        candidates = [os.path.join(cwd or _here(), name)]
     else:
         path = environ.get("PATH", os.defpath)
         candidates = [os.path.join(folder or os.curdir, name) for folder in path.split(os.pathsep)]
-        candidates = [os.path.abspath(candidate) for candidate in candidates]
+        candidates = [os.path.normpath(os.path.join(_here(), candidate)) for candidate in candidates]
     unfit = None
     for candidate in candidates:
         for suffix in suffixes:
@@ -131,6 +131,14 @@ def find_program(
             permanent=True,
         )
     raise _not_found(name, candidates, "PATH" in environ, server)
+
+
+def _here() -> str:
+    """The working directory; empty if that is gone, so that a relative path finds nothing and an absolute one does."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def _not_found(name: str, candidates: List[str], has_path: bool, server: str) -> ConnectFailed:

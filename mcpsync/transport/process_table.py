@@ -95,8 +95,12 @@ def look(*, tokens: bool) -> List[Entry]:
     """
     if not HAS_PROC:
         return _ask_ps()
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return []  # this process has no descriptor left; a group can still be signalled as a whole
     entries = []
-    for name in os.listdir("/proc"):
+    for name in names:
         if name.isdigit():
             entry = _entry(int(name))
             if entry is not None:

@@ -64,7 +64,7 @@ class ServerCommand:
         self._env: Dict[Any, Any] = dict(env or {})
         self._env_mode = env_mode
         self._cwd = cwd
-        self._path_prepend: Tuple[str, ...] = tuple(path_prepend)
+        self._path_prepend: Tuple[str, ...] = tuple(map(os.fspath, path_prepend))
         self._server = server
 
     def prepare(self) -> Prepared:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import pickle
 import random
@@ -212,14 +213,20 @@ def test_a2_del_on_a_thread_of_the_connection(tmp_path: Path, recwarn: pytest.Wa
     late: List[Any] = [Late()]
     heard = threading.Event()
 
-    def on_stderr(line: str) -> None:  # the reader calls it
-        late.clear()
-        heard.set()
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:  # the reader logs the lines of stderr
+            late.clear()
+            heard.set()
 
-    client = mcpsync.connect(peer(tmp_path).command, name="peer", stderr=on_stderr)
+    log, listener = logging.getLogger("mcpsync.server.peer"), Listener()
+    log.addHandler(listener)
+    log.setLevel(logging.DEBUG)
+    client = mcpsync.connect(peer(tmp_path).command, name="peer")
     with suppress(ClientClosed):  # it may be closed before the answer comes
         client.call_tool("write_stderr", {"size": 80})
     assert heard.wait(10)
+    log.removeHandler(listener)
+    log.setLevel(logging.NOTSET)
     assert threads == ["mcpsync-peer-reader"]
     assert [type(error) for error in outcome] == [RuntimeError]
     client.close()  # waits for the close that __del__ asked for
