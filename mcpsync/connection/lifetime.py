@@ -123,7 +123,10 @@ def _at_exit() -> None:
         connection.at_exit(EXIT_SECONDS)
     with _lock:
         channels: List[Channel] = list(_channels)
-    enders = [threading.Thread(target=each.at_exit, args=(EXIT_SECONDS,), daemon=True) for each in channels[1:]]
+    enders = [
+        threading.Thread(target=each.at_exit, args=(EXIT_SECONDS,), name="mcpsync-exit", daemon=True)
+        for each in channels[1:]
+    ]
     late: List[Channel] = channels[:1]
     for ender, channel in zip(enders, channels[1:]):
         try:

@@ -181,8 +181,6 @@ class Host:
             member.overdue(self._connect_seconds)
         return self
 
-    connect = open
-
     def _refuse_closed(self) -> None:
         if self._closed:
             raise ClientClosed("the host is closed")
