@@ -272,7 +272,6 @@ def test_after_close_everything_says_so() -> None:
     host.close()
     for use in (
         host.open,
-        host.connect,
         host.tools,
         lambda: host.export_tools("openai"),
         lambda: host.call_tool("mcp__demo__echo"),
