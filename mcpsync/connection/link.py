@@ -16,7 +16,7 @@ from mcpsync.connection.threads import inner_thread
 from mcpsync.core.headers import Mirror, request_headers
 from mcpsync.core.session import Answered, Event, Oddity, Session
 from mcpsync.deadline import FOREVER, Deadline
-from mcpsync.errors import ClientClosed, ConnectFailed, ConnectionLost, McpError, ProcessExited
+from mcpsync.errors import ClientClosed, ConnectFailed, ConnectionLost, McpError, ProcessExited, described
 from mcpsync.transport.base import Frame, Request
 
 if TYPE_CHECKING:
@@ -114,10 +114,11 @@ class Link:
             self.transport.run(self)
         except McpError as error:
             self.lost(error)
-        except Exception as error:
-            # a bug in a transport, ours or the user's, must end in errors of the calls and not in their silence
+        except BaseException as error:
+            # a bug in a transport, ours or the user's, or an exit of the thread that it asks for, must end in errors
+            # of the calls and not in their silence
             logger.exception("mcpsync: server %r: the transport failed", self.name)
-            self.lost(ConnectionLost("the transport failed: %s: %s" % (type(error).__name__, error)))
+            self.lost(ConnectionLost("the transport failed: %s" % described(error)))
         else:
             self.lost(ConnectionLost("the connection ended"))
 
@@ -187,10 +188,10 @@ class Link:
             self.transport.send(frame, call, FOREVER)
         except McpError as error:
             self.broken(call, error)
-        except Exception as error:
+        except BaseException as error:
             # as in _read(): the call must not wait for what a bug has ended
             logger.exception("mcpsync: server %r: the transport failed", self.name)
-            self.broken(call, ConnectionLost("the transport failed: %s: %s" % (type(error).__name__, error)))
+            self.broken(call, ConnectionLost("the transport failed: %s" % described(error)))
 
     def fail_all(self, make: Callable[[Call], McpError]) -> None:
         """Complete every call in flight with an error of its own."""

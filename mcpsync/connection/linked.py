@@ -55,6 +55,7 @@ from mcpsync.errors import (
     ConnectTimeout,
     McpError,
     VersionMismatch,
+    described,
 )
 
 __all__ = ["LinkedConnection"]
@@ -215,11 +216,12 @@ class LinkedConnection(Owner):
         try:
             return self._adopt(self._attempt(deadline), deadline)
         except McpError as error:
+            if self._closed:  # whatever it is, that is why
+                raise ClientClosed("the client was closed while it connected", server=self.name) from None
             raise connect_error(error, self.name) from None
         except Exception as error:
             # a transport or factory of the user's may raise anything, and an attempt has to end as one
-            text = "the transport failed: %s: %s" % (type(error).__name__, error)
-            raise ConnectFailed(text, server=self.name) from error
+            raise ConnectFailed("the transport failed: %s" % described(error), server=self.name) from error
 
     def _attempt(self, deadline: Deadline) -> Opened:
         settings = self._settings
@@ -361,7 +363,12 @@ class LinkedConnection(Owner):
         self._retry = self.watchdog.later(delay, self._retry_soon)
 
     def _retry_soon(self) -> None:
-        self._links.submit(self._reconnect_in_background)
+        if self._links.submit(self._reconnect_in_background):
+            return
+        with self._changed:  # no thread can be started at the moment: that attempt has failed
+            if self.state == "waiting" and not self._closed:
+                self._schedule()
+        self._states.tell_all()
 
     def _reconnect_in_background(self) -> None:
         with self._changed:
