@@ -64,6 +64,9 @@ class Invocation(NamedTuple):
     verbose: bool = False
     args: Optional[str] = None
 
+    def __repr__(self) -> str:
+        return "Invocation(%r)" % self.command  # no more of it: variables and arguments may be secrets
+
 
 def closest(word: str, known: Iterable[str]) -> Optional[str]:
     """The known word that is likely meant."""

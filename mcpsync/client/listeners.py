@@ -12,6 +12,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Set
 
 from mcpsync.client.paging import PROMPTS, RESOURCES, TOOLS, Listing, pages
+from mcpsync.core.jsonrpc import encode, excerpt
 from mcpsync.core.subscriptions import LIST_CHANGES
 from mcpsync.errors import ClientClosed, InvalidMessage, McpError
 
@@ -160,9 +161,11 @@ class Listeners:
     def _log(self, connection: Connection, params: Dict[str, Any]) -> None:
         on_log = self._on_log
         if on_log is None:
-            level = _LEVELS.get(str(params.get("level")), logging.INFO)
-            name = "mcpsync.server.%s" % connection.name
-            logging.getLogger(name).log(level, "%s: %.2000s", params.get("logger") or "log", params.get("data"))
+            said = params.get("level")
+            level = _LEVELS.get(said, logging.INFO) if isinstance(said, str) else logging.INFO
+            log = logging.getLogger("mcpsync.server.%s" % connection.name)
+            if log.isEnabledFor(level):
+                log.log(level, "%s: %s", _shown(params.get("logger") or "log", 100), _shown(params.get("data"), 2_000))
             return
 
         def tell() -> None:
@@ -265,6 +268,16 @@ def skipped(connection: Connection, kind: str, error: InvalidMessage) -> None:
     link = connection.link
     if link is not None:
         link.warn(kind, error.message)
+
+
+def _shown(said: Any, limit: int) -> str:
+    """A value of a server, bounded. As JSON, since the ``repr`` of a deep one fails."""
+    if isinstance(said, str):
+        return said[:limit]
+    try:
+        return excerpt(encode(said), limit)
+    except ValueError:
+        return "(nested too deeply to be shown)"
 
 
 def _bound(function: Callable[[str], Any], uri: str) -> Callable[[], None]:

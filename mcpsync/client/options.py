@@ -95,6 +95,13 @@ class Options(NamedTuple):
     path_prepend: Sequence[str] = ()
     stderr: Optional[Callable[[str], Any]] = None
 
+    def __repr__(self) -> str:
+        # names alone: env, headers and a proxy's URL hold secrets
+        return "Options(%s)" % ", ".join(key for key, value in self._asdict().items() if value != _DEFAULTS[key])
+
+
+_DEFAULTS = Options._field_defaults
+
 
 def build(target: Target, options: Options, held: Held) -> Connection:
     """The connection to a target.

@@ -41,6 +41,9 @@ class Prepared(NamedTuple):
     cwd: Optional[str]
     mask: Mask
 
+    def __repr__(self) -> str:
+        return "Prepared(%r, %d variables)" % (self.launch.program, len(self.environ))  # no values: they may be secrets
+
 
 class ServerCommand:
     """A server's command with its environment; looked up anew for each start, since both may change meanwhile.
