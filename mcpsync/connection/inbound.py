@@ -23,6 +23,8 @@ __all__ = ["Inbound"]
 
 logger = logging.getLogger("mcpsync")
 
+_MOST_ANSWERS = 10_000  # that may wait to be sent to a server that does not read
+
 
 class Inbound:
     """The incoming side of one connection.
@@ -112,8 +114,12 @@ class Inbound:
             question.finish({}, None)  # goes nowhere: the session knows that no answer is wanted
 
     def _reply(self, link: Link, data: Optional[bytes]) -> None:
-        if data is not None:
-            self._control.submit(lambda: send_quietly(link, data, None))
+        if data is None:
+            return
+        if self._control.waiting >= _MOST_ANSWERS:
+            link.warn("unread answers", "the server asks on and on and does not read the answers: some are dropped")
+            return
+        self._control.submit(lambda: send_quietly(link, data, None))
 
     def lost(self, link: Link) -> None:
         """The link is gone, and its questions with it."""

@@ -6,6 +6,7 @@ import json
 import queue
 import threading
 from concurrent.futures import TimeoutError as NotYet
+from contextlib import suppress
 from typing import Any, Callable, Dict, List
 
 import pytest
@@ -19,6 +20,8 @@ from mcpsync.errors import RequestCancelled
 from mcpsync.transport.memory import ServerEnd, StreamServer
 from tests.connection.memory_servers import CLIENT, PATIENCE, Peer, connected, settings
 
+FLOOD = 40_000
+
 
 def submit(connection: Connection, name: str, wanted: Any = None) -> Any:
     return connection.submit("tools/call", {"name": name, "arguments": {}}, lambda result: result, wanted)
@@ -29,7 +32,8 @@ def test_a_done_callback_waits_for_a_busy_loop_after_a_cancel() -> None:
     loop: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
     done: List[Any] = []
     handlers = {"elicitation/create": lambda params: {"action": "cancel"}}
-    with connected(Peer("stream", "modern"), handlers=handlers, callbacks=loop.put) as connection:
+    limits = Limits(submitted=1)
+    with connected(Peer("stream", "modern"), handlers=handlers, callbacks=loop.put, limits=limits) as connection:
         future = submit(connection, "ask")
         question = loop.get(timeout=PATIENCE)
         future.add_done_callback(done.append)
@@ -37,9 +41,9 @@ def test_a_done_callback_waits_for_a_busy_loop_after_a_cancel() -> None:
         told = loop.get(timeout=PATIENCE)
         with pytest.raises(RequestCancelled):
             future.result(PATIENCE)
-        for thread in threading.enumerate():  # the one that went on with the call
-            if thread.name == "mcpsync-peer-call":
-                thread.join(0.2)
+        gone_on = threading.Event()
+        connection.background(gone_on.set)  # there is one thread for this and for what goes on with the call
+        assert gone_on.wait(PATIENCE)
         question()
         told()
         assert done == [future]
@@ -107,3 +111,28 @@ def test_a_sign_of_life_does_not_wait_behind_calls_that_hang(era: str) -> None:
         with pytest.raises(NotYet):
             future.result(1.0)
         assert connection.state == "ready"
+
+
+@pytest.mark.own_methods("ping")
+def test_answers_that_a_server_does_not_read_do_not_pile_up() -> None:
+    peer = Peer("stream", "legacy")
+
+    def serve(client: ServerEnd) -> None:
+        for data in client:
+            message = json.loads(data)
+            if message.get("method") != "tools/call":
+                peer.script.take(data, client.send, client.send)
+                continue
+            for number in range(FLOOD):
+                client.send(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % number)
+            client.send(b'{"jsonrpc":"2.0","id":"last","method":"roots/list"}')
+            answered = 0
+            with suppress(TimeoutError):
+                while client.receive(timeout=0.5) is not None:
+                    answered += 1
+            peer.script.answer(message, client.send, {"answered": answered})
+
+    peer.server = StreamServer(serve, server_name="peer")
+    with connected(peer) as connection:
+        answered = connection.request("tools/call", {"name": "flood"})["answered"]
+        assert 1_000 < answered < FLOOD / 2
