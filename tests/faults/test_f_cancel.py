@@ -65,7 +65,7 @@ def test_f1_exactly_one_cancel_with_the_right_id(tmp_path: Path, era: str, how: 
                 with pytest.raises(RequestCancelled) as cancelled:
                     call.result()
                 assert isinstance(cancelled.value, concurrent.futures.CancelledError)
-            else:
+            else:  # B11 as well
                 join = _interrupt_soon(server)
                 with pytest.raises(KeyboardInterrupt):
                     client.call_tool("silent", timeout=60)
