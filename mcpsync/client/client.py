@@ -10,7 +10,7 @@ from mcpsync.client.held import Held
 from mcpsync.client.options import Options, build
 from mcpsync.client.paging import Listing
 from mcpsync.connection.call import Wanted
-from mcpsync.errors import ConfigError, McpError
+from mcpsync.errors import ConfigError, InvalidMessage, McpError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -184,13 +184,14 @@ class Client(Features):
 
     @property
     def server_info(self) -> Optional[Implementation]:
-        """How the server introduces itself: for display, not for decisions."""
-        info = self._connection.server.get("serverInfo")
-        if not isinstance(info, dict):
-            return None
+        """How the server introduces itself: for display, not for decisions. None if it does not, or does it wrongly."""
+        info: Any = self._connection.server.get("serverInfo")
         from mcpsync.types import Implementation
 
-        return Implementation.from_wire(info)
+        try:
+            return Implementation.from_wire(info)
+        except InvalidMessage:
+            return None
 
     @property
     def instructions(self) -> Optional[str]:

@@ -155,9 +155,12 @@ class Link:
 
     def warn(self, kind: str, detail: str) -> None:
         """The peer did something odd: a warning for the first of each kind, the rest for the debug log."""
-        quiet = kind in _QUIET or kind in self._warned
+        level = logging.DEBUG if kind in _QUIET or kind in self._warned else logging.WARNING
         self._warned.add(kind)
-        logger.log(logging.DEBUG if quiet else logging.WARNING, "mcpsync: server %r: %s: %s", self.name, kind, detail)
+        if logger.isEnabledFor(level):
+            masked = getattr(self.transport, "masked", None)  # of a transport that was given secrets for the peer
+            shown = detail if masked is None else masked(detail)
+            logger.log(level, "mcpsync: server %r: %s: %s", self.name, kind, shown)
 
     def working(self) -> List[Call]:
         """The calls that wait for an answer: no streams, no pings, nothing that belongs to the opening."""

@@ -63,6 +63,10 @@ class ServerOutput:
         """There will be no more of stderr."""
         self._hand_on(self.tail.end(), sink)
 
+    def masked(self, text: str) -> str:
+        """A text without the secrets that this server was given."""
+        return self._mask.text(text)
+
     def exited(self, code: Optional[int]) -> ProcessExited:
         """The error that says how the process ended and what it said before."""
         text = describe_exit(code) + self._last_words()

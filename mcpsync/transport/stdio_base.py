@@ -112,6 +112,10 @@ class StdioBase:
         """The last lines that the server wrote to stderr, bounded, without secrets."""
         return self._output.tail.text if self._output is not None else ""
 
+    def masked(self, text: str) -> str:
+        """A text without the secrets of the server's environment and command line."""
+        return self._output.masked(text) if self._output is not None else text
+
     def open(self, deadline: Deadline) -> None:
         """Start the process.
 

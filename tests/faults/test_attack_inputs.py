@@ -150,10 +150,12 @@ def test_unreadable_logs_and_progress_are_skipped_with_a_warning_each(
 ) -> None:
     def chatter(server: Any, request: Any) -> str:
         token = request["params"]["_meta"]["progressToken"]
-        for level in (5, [], None, {}):
+        levels: List[Any] = [5, [], None, {}]
+        for level in levels:
             server.notify("notifications/message", {"level": level, "data": "x"})
         server.notify("notifications/message", {"level": "info", "data": "good"})
-        for progress in ("x", None, [], {}, True):
+        amounts: List[Any] = ["x", None, [], {}, True]
+        for progress in amounts:
             server.notify("notifications/progress", {"progressToken": token, "progress": progress})
         server.notify("notifications/progress", {"progressToken": token, "progress": 1})
         return "done"
@@ -237,3 +239,28 @@ def test_a_config_file_that_never_ends() -> None:
 def test_a_folder_of_path_prepend_may_be_a_path(tmp_path: Path) -> None:
     with pytest.raises(ConnectFailed, match=str(tmp_path)):
         mcpsync.connect(["no-such-program"], path_prepend=[tmp_path])
+
+
+def test_a_secret_in_a_broken_message_is_not_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def blurt(server: Any, request: Any) -> str:
+        import os
+
+        server.write(('{"jsonrpc": %s\n' % os.environ["API_KEY"]).encode())
+        server.notify("notifications/cancelled", {"requestId": os.environ["API_KEY"]})
+        return "done"
+
+    server = peer(tmp_path, blurt)
+    with caplog.at_level(logging.DEBUG), mcpsync.connect(server.command, env={"API_KEY": "sekret-value"}) as client:
+        assert client.call_tool("blurt").text == "done"
+    shown = [record.getMessage() for record in caplog.records]
+    assert any("invalid JSON" in message and "***" in message for message in shown)
+    assert not any("sekret" in message for message in shown)
+
+
+@pytest.mark.parametrize("info", [None, 5, {}, {"name": 5}, {"name": "x", "version": []}])
+def test_a_server_that_introduces_itself_wrongly(tmp_path: Path, info: Any) -> None:
+    answer = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+    server = peer(tmp_path, era="legacy", opening={"initialize": {"result": answer}})
+    with mcpsync.connect(server.command) as client:
+        assert client.server_info is None
+        assert client.call_tool("echo", {"text": "on"}).text == "on"
