@@ -114,6 +114,7 @@ class AbortableMixin:
                 if counted:
                     _hanging[key] -= 1
             if self._abandoned:
+                failed.clear()  # nobody raises it; with it goes a cycle through the traceback
                 self.close()
             connected.set()
 
@@ -132,12 +133,13 @@ class AbortableMixin:
                 if not over:
                     _hanging[key] = _hanging.get(key, 0) + 1
                     counted.append(True)
+            failed.clear()
             raise
         if failed:
             try:
                 raise failed[0]
             finally:
-                failed.clear()  # no cycle through the traceback
+                failed.clear()
         return None
 
     # -- requests ----------------------------------------------------------------------------------------------

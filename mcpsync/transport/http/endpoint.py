@@ -149,6 +149,8 @@ class Endpoint:
         if self._own_adapter is not None:
             self._own_adapter.close()
         if self._owned:
+            if self._pool is not None:
+                self._pool.close()  # which some versions of urllib3 leave to the garbage collector
             self._session.close()
 
     # -- what is settled once ----------------------------------------------------------------------------------

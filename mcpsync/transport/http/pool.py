@@ -20,8 +20,9 @@ from mcpsync.transport.http.response import HeldResponse, Response
 
 __all__ = ["DirectPool"]
 
-_TAIL_SECONDS = 0.003  # how long a request waits for the end of the response before it on the same connection
-_MOST_ENDLESS = 3
+_TAIL_SECONDS = 0.005  # how long a request waits for the end of the response before it on the same connection
+_MOST_ENDLESS = 4
+_ENDLESS_AGAIN = 16
 _LOOK_SECONDS = 0.1
 _MARGIN = 0.8
 _UNKNOWN = float("inf")
@@ -69,7 +70,11 @@ class DirectPool:
                 raise
             if connection.keep_for == _UNKNOWN:
                 connection.keep_for = _kept_for(raw)
-            return HeldResponse(raw, exchange, connection, self._give_back, self._endless < _MOST_ENDLESS)
+            return HeldResponse(raw, exchange, connection, self._give_back, self._may_linger())
+
+    def close(self) -> None:
+        """Close the connections: the idle ones now, each other one when its exchange is over."""
+        self._pool.close()
 
     def _take(self) -> Any:
         """An idle connection that is alive; None: there is none."""
@@ -121,9 +126,18 @@ class DirectPool:
         finally:
             exchange.connects = False
         with suppress(queue.Empty, urllib3.exceptions.ClosedPoolError):
-            self._idle().get_nowait()  # its place
+            place = self._idle().get_nowait()
+            if place is not None:  # another connection was given back meanwhile
+                self._put(place)
         connection.sock.settimeout(None)
         return connection
+
+    def _may_linger(self) -> bool:
+        """Whether a response that was left will end soon, as far as is known; now and then it is tried all the same."""
+        if self._endless < _MOST_ENDLESS:
+            return True
+        self._endless += 1
+        return self._endless % _ENDLESS_AGAIN == 0
 
     def _give_back(self, connection: Any, usable: bool) -> None:
         if not usable:

@@ -187,7 +187,12 @@ class HeldResponse(Response):
         raw.close()
 
     def leave(self) -> None:
-        lingers = self._lingers and self._raw.chunked and self._exchange.reason is None
+        lingers = (
+            self._lingers
+            and self._raw.chunked
+            and self._exchange.reason is None
+            and self._connection.sock is not None  # it closes after this response
+        )
         if not lingers or self._closed or self._ended:
             self.close()
             return

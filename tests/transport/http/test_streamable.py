@@ -77,7 +77,7 @@ def test_64_threads_at_once() -> None:
         for thread in threads:
             thread.join(PATIENCE)
         assert got == [[[number, turn] for turn in range(5)] for number in range(64)]
-        assert peer.connections <= 80  # the end of a stream may be late on a busy machine
+        assert peer.connections <= 128  # of 320 requests: on a busy machine the end of a stream may be late
 
 
 @pytest.mark.parametrize("compressed", [False, True])
