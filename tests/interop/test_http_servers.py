@@ -33,6 +33,24 @@ SERVERS = [
     *(("fastmcp4", mode) for mode in ("", "stateless-json")),
     *(("node2", mode) for mode in ("", "stateless-json")),
 ]
+
+
+def named(pair: Any) -> str:
+    return "-".join(part for part in pair if part)
+
+
+each_server = pytest.mark.parametrize("served", SERVERS, ids=named, indirect=True, scope="module")
+in_each_era = pytest.mark.parametrize(
+    ("served", "protocol"),
+    [
+        pytest.param(server, era, id="%s-%s" % ("-".join(filter(None, server)), era))
+        for server in SERVERS
+        for era in ("legacy", MODERN)
+        if (server[0], era) != ("mcp1", MODERN)
+    ],
+    indirect=["served"],
+    scope="module",
+)
 unique = itertools.count()
 
 
@@ -68,11 +86,7 @@ def start(kind: str, mode: str, request: pytest.FixtureRequest) -> HttpPeer:
     return python_peer(request.getfixturevalue("%s_command" % kind), *MODES[mode])
 
 
-def named(pair: Any) -> str:
-    return "-".join(part for part in pair if part)
-
-
-@pytest.fixture(scope="module", params=SERVERS, ids=named)
+@pytest.fixture(scope="module")
 def served(request: pytest.FixtureRequest) -> Iterator[Served]:
     kind, mode = request.param
     with start(kind, mode, request) as peer:
@@ -84,19 +98,13 @@ def side() -> Side:
     return Side()
 
 
-@pytest.fixture(params=["legacy", MODERN])
-def protocol(request: pytest.FixtureRequest, served: Served) -> str:
-    if served.kind == "mcp1" and request.param != "legacy":
-        pytest.skip("the SDK 1.x has the legacy era alone")
-    return str(request.param)
-
-
 @pytest.fixture
 def client(served: Served, protocol: str, side: Side) -> Iterator[mcpsync.Client]:
     with side.connect(served.peer.url, name=served.kind, protocol=protocol) as client:
         yield client
 
 
+@each_server
 def test_the_era_is_found(served: Served, side: Side) -> None:
     before = served.peer.counts("requests").get("initialize", 0)
     with side.connect(served.peer.url) as client:
@@ -107,6 +115,7 @@ def test_the_era_is_found(served: Served, side: Side) -> None:
     assert served.peer.counts("requests").get("initialize", 0) - before == (served.kind == "mcp1")
 
 
+@each_server
 def test_an_era_that_it_does_not_have(served: Served) -> None:
     if served.kind == "mcp1":
         with pytest.raises(mcpsync.VersionMismatch, match="2026-07-28"):
@@ -117,6 +126,7 @@ def test_an_era_that_it_does_not_have(served: Served) -> None:
             assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
 
 
+@in_each_era
 def test_tools_and_progress(served: Served, protocol: str, client: mcpsync.Client, side: Side) -> None:
     assert client.protocol_version == (LEGACY if protocol == "legacy" else MODERN)
     tools = {tool.name: tool for tool in client.list_tools()}
@@ -138,6 +148,7 @@ def test_tools_and_progress(served: Served, protocol: str, client: mcpsync.Clien
         assert [step.message for step in steps] == ["step 1", "step 2", "step 3", "step 4"]
 
 
+@in_each_era
 def test_questions(served: Served, protocol: str, client: mcpsync.Client, side: Side) -> None:
     if served.asks(protocol):
         assert client.call_tool("ask").text == "accept Ada False"  # the form's default is filled in
@@ -157,6 +168,7 @@ def test_questions(served: Served, protocol: str, client: mcpsync.Client, side: 
     assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
 
 
+@in_each_era
 def test_cancel(served: Served, protocol: str, client: mcpsync.Client, side: Side) -> None:
     """By hand and by time; the server writes both down, where it can."""
     number = next(unique)
@@ -176,7 +188,8 @@ def test_cancel(served: Served, protocol: str, client: mcpsync.Client, side: Sid
     assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
 
 
-def test_many_threads(served: Served, client: mcpsync.Client) -> None:
+@in_each_era
+def test_many_threads(served: Served, protocol: str, client: mcpsync.Client) -> None:
     def tally(mark: str) -> None:
         assert client.call_tool("tally", {"mark": mark}).text == "1"
 

@@ -20,8 +20,13 @@ const executed = {};
 const cancelled = [];
 const count = (table, key) => (table[key] = (table[key] ?? 0) + 1);
 const text = (said) => ({ content: [{ type: "text", text: String(said) }] });
-const object = (properties) =>
-    sdk.fromJsonSchema({ type: "object", properties, required: Object.keys(properties) });
+const schemas = new Map(); // compiled once: a server is built for each request of the modern era
+const object = (properties) => {
+    const schema = { type: "object", properties, required: Object.keys(properties) };
+    const key = JSON.stringify(schema);
+    if (!schemas.has(key)) schemas.set(key, sdk.fromJsonSchema(schema));
+    return schemas.get(key);
+};
 
 const VISITOR = {
     type: "object",
