@@ -216,8 +216,9 @@ class Negotiation:
         if result is not None:
             chosen = result.get("protocolVersion")
             if chosen in self._legacy:
-                # with a probe still unanswered, the server may be a slow modern one
-                return Agreed(REVISIONS[chosen], result, handshake=True, certain=DISCOVER not in self._in_flight)
+                # with a probe still unanswered, or none allowed, the server may be a modern one all the same
+                certain = bool(self._modern) and DISCOVER not in self._in_flight
+                return Agreed(REVISIONS[chosen], result, handshake=True, certain=certain)
             if isinstance(chosen, str) and chosen not in self._ours:
                 failure = self._mismatch([chosen])
             else:

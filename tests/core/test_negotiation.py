@@ -289,6 +289,11 @@ def test_the_server_chooses_the_legacy_revision(version):
     assert agreed(initialized(version), protocol=version)[1].revision.name == version
 
 
+def test_a_legacy_client_learns_nothing_for_a_client_that_speaks_both_eras():
+    assert not agreed(initialized("2025-11-25"), protocol="legacy")[1].certain
+    assert not agreed(initialized("2025-06-18"), protocol="2025-06-18")[1].certain
+
+
 def test_a_modern_client_and_a_legacy_server():
     played, error = failed(NO_PROBE, protocol="modern")
     assert played.trace == [DISCOVER]

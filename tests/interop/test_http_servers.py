@@ -124,6 +124,8 @@ def test_an_era_that_it_does_not_have(served: Served) -> None:
         with mcpsync.connect(served.peer.url, protocol="2025-06-18") as client:
             assert client.protocol_version == "2025-06-18"
             assert client.call_tool("add", {"a": 1, "b": 2}).text == "3"
+        with mcpsync.connect(served.peer.url) as client:
+            assert client.protocol_version == MODERN, "what was forced once is not remembered"
 
 
 @in_each_era
