@@ -251,6 +251,7 @@ class Calls:
         else:
             # whoever submits must not wait for room: the frame goes out now or not at all
             self._begin_submitted(link, call, params, Deadline(0))
+        future.on_its_way()
         return future
 
     def _begin_submitted(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from time import monotonic
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple, TypeVar
 
 from mcpsync.connection import lifetime
 from mcpsync.connection.call import Wanted
@@ -155,53 +155,53 @@ class Connection(LinkedConnection):
 
     def _close(self, seconds: Optional[float] = None) -> None:
         deadline = Deadline(self.timeouts.close if seconds is None else seconds)
-        with self._changed:
-            if self._closed:
-                while self._closing and self._changed.wait(deadline.remaining()):
-                    pass
-                return
-            self._closed = self._closing = True
-            self._set_state("closed")
-            held = (self._link, self._opening_link, self._previous_link, *self._lingering)
-            links = list(dict.fromkeys(link for link in held if link is not None))
-            self._link = None
-            if self._retry is not None:
-                self._retry.cancel()
-            if self._upkeep is not None:
-                self._upkeep.stop()
-            self._changed.notify_all()
+        first = False
         try:
-            if links and links[0] not in (self._opening_link, self._previous_link) and not is_inner():
+            with self._changed:
+                if self._closed:
+                    while self._closing and self._changed.wait(deadline.remaining()):
+                        pass
+                    return
+                held = (self._link, self._opening_link, self._previous_link, *self._lingering)
+                self._ending = list(dict.fromkeys(link for link in held if link is not None))
+                stands = self._link is not None
+                first = self._closed = self._closing = True
+                self._set_state("closed")
+                self._link = None
+                if self._retry is not None:
+                    self._retry.cancel()
+                if self._upkeep is not None:
+                    self._upkeep.stop()
+                self._changed.notify_all()
+            if stands and not is_inner():
                 # a call that was cancelled a moment ago: the server hears of it before its stdin ends
                 self._control.flush(min(_TELL_SECONDS, deadline.remaining() or 0.0))
-            self._end(links, deadline)
-        finally:
-            lifetime.unregister(self)
-            with self._changed:
-                self._closing = False
-                self._changed.notify_all()
-
-    def _end(self, links: List[Link], deadline: Deadline) -> None:
-        try:
-            for link in links:
-                link.lost(ClientClosed("the client was closed", server=self.name))
-            for link in links:
-                link.close(deadline)
+            self._end(deadline)
         except BaseException:  # Ctrl-C: the servers are ended all the same, without manners
-            deadline = Deadline(0)
-            for link in links:
-                link.close(deadline)
+            if first:
+                self._end(Deadline(0))
             raise
         finally:
-            self._states.tell_all()
-            self._control.stop()
-            self._links.stop()
-            self._steps.stop()
-            self.dispatch.stop()
-            self.watchdog.stop()
-            self.watchdog.join(deadline.remaining())
-            self._control.drain(deadline.remaining())
-            self._links.drain(deadline.remaining())
+            if first:
+                lifetime.unregister(self)
+                with self._changed:
+                    self._closing = False
+                    self._changed.notify_all()
+
+    def _end(self, deadline: Deadline) -> None:
+        for link in self._ending:
+            link.lost(ClientClosed("the client was closed", server=self.name))
+        for link in self._ending:
+            link.close(deadline)
+        self._states.tell_all()
+        self._control.stop()
+        self._links.stop()
+        self._steps.stop()
+        self.dispatch.stop()
+        self.watchdog.stop()
+        self.watchdog.join(deadline.remaining())
+        self._control.drain(deadline.remaining())
+        self._links.drain(deadline.remaining())
 
     def abandon(self) -> None:
         """Close in the background: nobody holds the client any more. Safe in a finalizer."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import sys
-import weakref
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any, Callable, List, Optional, TypeVar
+from typing import Any, Callable, List, Optional, Set, TypeVar
 
 from mcpsync.connection.threads import Condition, forbid_blocking
 from mcpsync.errors import ConnectionLost, McpError, RequestCancelled
@@ -15,7 +15,10 @@ __all__ = ["CallFuture"]
 
 T = TypeVar("T")
 
-_unsettled: weakref.WeakSet[CallFuture[Any]] = weakref.WeakSet()  # what a forked child must not wait for
+_NOT_OVER = ("PENDING", "RUNNING")
+
+# What a forked child must not wait for. No WeakSet: Ctrl-C in the callback of a weak reference is swallowed.
+_unsettled: Set[CallFuture[Any]] = set()
 
 
 # one class from Python 3.11 on; before that, what is raised goes by both names
@@ -34,6 +37,9 @@ class CallFuture(Future[T]):
     running out does not cancel, nor does Ctrl-C there. Done-callbacks run where the client's other callbacks run,
     never on a reader.
 
+    Who waits in ``result()`` does so on a lock of their own: the reader that settles the future must not meet one
+    that Ctrl-C has left taken, and before Python 3.11 no ``with`` is safe from that.
+
     :param cancel_call: ends the call; False if it is over
     :param dispatch: runs a done-callback
     :param describe: fills in what an error should name
@@ -46,12 +52,13 @@ class CallFuture(Future[T]):
         describe: Callable[[McpError], McpError],
     ) -> None:
         super().__init__()
-        self._condition = Condition()  # whoever settles it must find no lock that Ctrl-C has left taken
+        self._condition = Condition()
+        self._sleepers: List[_thread.LockType] = []
+        super().add_done_callback(_wake)  # the first of all
         self._cancel_call = cancel_call
         self._dispatch = dispatch
         self._describe = describe
         self._open: List[None] = [None]  # who takes the item settles it
-        _unsettled.add(self)
 
     def cancel(self) -> bool:
         """End the call; the server is told.
@@ -65,6 +72,10 @@ class CallFuture(Future[T]):
         self.settle(None, RequestCancelled("it was cancelled"))  # a thread that goes on with it may not be so far yet
         return True
 
+    def done(self) -> bool:
+        """Whether the call is over."""
+        return self._state not in _NOT_OVER
+
     def result(self, timeout: Optional[float] = None) -> T:
         """The result, as the blocking method would return it.
 
@@ -73,16 +84,11 @@ class CallFuture(Future[T]):
         :raises RequestCancelled: it was cancelled
         :raises McpError: what the blocking method would raise
         """
-        if not self.done():
-            forbid_blocking()
+        self._await(timeout)
         try:
-            return super().result(timeout)
+            return super().result(0)
         except CancelledError as error:
             raise self._cancelled_error(error) from None
-        except FutureTimeout as error:
-            if type(error) is not FutureTimeout:  # what the call ended with
-                raise
-            raise _NotYet() from None
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
         """What :meth:`result` would raise, or None.
@@ -91,14 +97,24 @@ class CallFuture(Future[T]):
         :raises TimeoutError: it is not over yet
         :raises RequestCancelled: it was cancelled
         """
-        if not self.done():
-            forbid_blocking()
+        self._await(timeout)
         try:
-            return super().exception(timeout)
+            return super().exception(0)
         except CancelledError as error:
             raise self._cancelled_error(error) from None
-        except FutureTimeout:
-            raise _NotYet() from None
+
+    def _await(self, timeout: Optional[float]) -> None:
+        if self.done():
+            return
+        forbid_blocking()
+        sleeper = _thread.allocate_lock()
+        sleeper.acquire()
+        self._sleepers.append(sleeper)  # before the look: who settles it sets the state, and looks at the list then
+        if self.done():
+            return
+        if not sleeper.acquire(True, -1 if timeout is None else max(0.0, min(timeout, _thread.TIMEOUT_MAX))):
+            self._sleepers.remove(sleeper)
+            raise _NotYet()
 
     def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
         """Have ``fn(future)`` run, where the client's callbacks run, when the call is over."""
@@ -107,13 +123,18 @@ class CallFuture(Future[T]):
     def _cancelled_error(self, error: CancelledError) -> McpError:
         return error if isinstance(error, RequestCancelled) else self._describe(RequestCancelled("it was cancelled"))
 
+    def on_its_way(self) -> None:
+        """The request was sent, so that it will be settled."""
+        _unsettled.add(self)
+        if self.done():
+            _unsettled.discard(self)
+
     def settle(self, result: Any, failure: Optional[BaseException]) -> None:
         """The outcome; the first one counts."""
         try:
             self._open.pop()  # atomic
         except IndexError:
             return
-        _unsettled.discard(self)
         if isinstance(failure, RequestCancelled):
             super().cancel()
             self.set_running_or_notify_cancel()
@@ -121,12 +142,19 @@ class CallFuture(Future[T]):
             self.set_exception(failure)
         else:
             self.set_result(result)
+        _unsettled.discard(self)
 
     def after_fork(self) -> None:
         """In a forked child, where nobody is left to settle it and its lock may have been held."""
         self._condition = Condition()
-        self._done_callbacks: List[Callable[[Any], object]] = []
+        self._done_callbacks: List[Callable[[Any], object]] = [_wake]
         self.settle(None, self._describe(ConnectionLost("the call was made in the parent process, which has it still")))
+
+
+def _wake(future: Future[Any]) -> None:
+    assert isinstance(future, CallFuture)
+    for sleeper in list(future._sleepers):
+        sleeper.release()
 
 
 def after_fork() -> None:

@@ -108,6 +108,7 @@ class LinkedConnection(Owner):
         self._retry: Optional[Timer] = None
         self._upkeep: Optional[Upkeep] = None
         self._closing = False
+        self._ending: List[Link] = []
         self._end_of_all = "the client is closed"
         self._last_error: Optional[McpError] = None
         self.dispatch = Dispatch(settings.callbacks, prefix, limits.handlers, limits.callbacks, limits.waiting)

@@ -8,6 +8,8 @@ import threading
 from collections import deque
 from typing import Callable, Deque, Optional, Set
 
+from mcpsync.transport.shield import Condition
+
 __all__ = ["Condition", "Workers", "forbid_blocking", "inner_thread", "is_inner", "start_inner"]
 
 logger = logging.getLogger("mcpsync")
@@ -19,19 +21,6 @@ SIGNAL_SECONDS = 0.5
 """A signal that strikes when the main thread is about to sleep on a lock, and no longer looks, does not wake it: so
 where the main thread waits for a call, it looks again after so many seconds. Other threads get no signals."""
 main_ident = threading.main_thread().ident
-
-
-class Condition(threading.Condition):
-    """A condition whose lock Ctrl-C cannot leave taken.
-
-    ``with`` on a lock takes it in one step of the interpreter, but that of the standard condition is a Python
-    function: an interrupt that strikes when it has taken the lock and has not yet returned leaves the lock taken for
-    ever. Here ``with`` finds the methods of the lock itself. The lock is reentrant by default, since the garbage
-    collector may run a ``__del__``, and a signal its handler, in the middle of what the lock guards.
-    """
-
-    __enter__ = property(lambda self: self._lock.__enter__)
-    __exit__ = property(lambda self: self._lock.__exit__)
 
 
 def is_inner() -> bool:

@@ -14,6 +14,7 @@ from mcpsync.errors import ConnectFailed, ConnectionLost, ConnectTimeout
 from mcpsync.transport.base import Frame, Request
 from mcpsync.transport.fork_guard import no_fork
 from mcpsync.transport.server_output import ServerOutput
+from mcpsync.transport.shield import Event, shielded
 from mcpsync.transport.stdio_server import DEFAULT_LIMIT, Graces, Prepared, ServerCommand
 
 __all__ = ["Process", "StdioBase"]
@@ -82,8 +83,8 @@ class StdioBase:
     def _renew_locks(self) -> None:
         # Guards the flags above, and which thread reads. Reentrant: the garbage collector may come in between.
         self._state = threading.RLock()
-        self._opened = threading.Event()
-        self._closed = threading.Event()
+        self._opened = Event()
+        self._closed = Event()
 
     @property
     def _child(self) -> Optional[Process]:
@@ -122,33 +123,34 @@ class StdioBase:
         :raises ConnectFailed: it cannot be started, or was closed meanwhile; nothing is left behind
         :raises ConnectTimeout: the deadline has passed already
         """
-        self._claim()
-        started = False
+        claimed = started = closed = False
         try:
+            with self._state:
+                if self._used or self._closing:
+                    raise ConnectFailed("this transport was used already: build a new one", server=self._server)
+                self._used = self._opening = claimed = True
             if deadline.expired:
                 raise ConnectTimeout("no time left to start the server", server=self._server)
             prepared = self._command.prepare()
             self._output = ServerOutput(self._server, self._max_message, prepared.mask, self._stderr_sink)
-            with no_fork():
-                self._start(prepared)
+            shielded(lambda: self._start_unforked(prepared))
             started = True
         finally:
-            with self._state:
-                closed = self._closing
-                self._opening = False
-            if closed or not started:
-                self._end(Deadline(0))
-            if closed:
-                self._closed.set()
-            self._opened.set()
+            if claimed:
+                with self._state:
+                    closed = self._closing
+                    self._opening = False
+                if closed or not started:
+                    self._end(Deadline(0))
+                if closed:
+                    self._closed.set()
+                self._opened.set()
         if closed:
             raise ConnectFailed("the connection was closed while it was opened", server=self._server)
 
-    def _claim(self) -> None:
-        with self._state:
-            if self._used or self._closing:
-                raise ConnectFailed("this transport was used already: build a new one", server=self._server)
-            self._used = self._opening = True
+    def _start_unforked(self, prepared: Prepared) -> None:
+        with no_fork():
+            self._start(prepared)
 
     def listen(self, frame: Frame, deadline: Deadline, request: Optional[Request] = None) -> None:
         """A stdio connection is one long stream already.
@@ -174,17 +176,24 @@ class StdioBase:
         """
         if os.getpid() != self._owner:
             self.after_fork()
-        with self._state:
-            first, opening = not self._closing, self._opening
-            self._closing = True
-        if opening or not first:
-            # One that is being opened is ended by who opens it.
-            (self._opened if opening else self._closed).wait(deadline.remaining())
-            return
+        mine = False
         try:
-            self._end(deadline)
+            with self._state:
+                first, opening = not self._closing, self._opening
+                mine = first and not opening
+                self._closing = True
+            if mine:
+                self._end(deadline)
+            else:
+                # One that is being opened is ended by who opens it.
+                (self._opened if opening else self._closed).wait(deadline.remaining())
+        except BaseException:  # Ctrl-C: no time for manners
+            if mine:
+                self._end(Deadline(0))
+            raise
         finally:
-            self._closed.set()
+            if mine:
+                self._closed.set()
 
     def after_fork(self) -> None:
         """In a forked child: let go of the parent's process and pipes without touching them."""

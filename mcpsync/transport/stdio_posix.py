@@ -13,6 +13,7 @@ from mcpsync.transport.base import Request, Sink
 from mcpsync.transport.outgoing import Outgoing
 from mcpsync.transport.poll_reader import PollReader
 from mcpsync.transport.process import ServerProcess
+from mcpsync.transport.shield import Event
 from mcpsync.transport.stdio_base import StdioBase
 from mcpsync.transport.stdio_server import Prepared
 
@@ -36,7 +37,7 @@ class PosixStdio(StdioBase):
         super()._renew_locks()
         self._descriptors: List[int] = []  # the last that needs them gives them back: the reader, or who closes
         self._reader: Optional[int] = None
-        self._reader_gone = threading.Event()
+        self._reader_gone = Event()
 
     @property
     def _child(self) -> Optional[ServerProcess]:
