@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from typing import Callable, Deque, Optional, Set
 
-from mcpsync.transport.shield import Condition
+from mcpsync.shield import Condition
 
 __all__ = ["Condition", "Workers", "forbid_blocking", "inner_thread", "is_inner", "start_inner"]
 

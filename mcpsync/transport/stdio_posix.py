@@ -13,7 +13,7 @@ from mcpsync.transport.base import Request, Sink
 from mcpsync.transport.outgoing import Outgoing
 from mcpsync.transport.poll_reader import PollReader
 from mcpsync.transport.process import ServerProcess
-from mcpsync.transport.shield import Event
+from mcpsync.shield import Event
 from mcpsync.transport.stdio_base import StdioBase
 from mcpsync.transport.stdio_server import Prepared
 
