@@ -135,7 +135,7 @@ class Endpoint:
 
         :raises HttpError: it is of another origin
         """
-        url = urljoin(self._target.url, location)
+        url = _joined(self._target.url, location)
         if _origin(url) != _origin(self.url):
             raise HttpError(
                 "the server names %.200s for messages, which is not of the same origin as its URL" % _shown(url),
@@ -275,7 +275,7 @@ class Endpoint:
 
     def _redirect(self, response: Response, url: str) -> str:
         location = response.headers.get("location") or ""
-        target = urljoin(url, location)
+        target = _joined(url, location)
         if location and response.status in _KEEPING_METHOD and _origin(target) == _origin(url):
             response.start(1024)
             response.close()
@@ -333,6 +333,14 @@ def _by_name(headers: Mapping[Any, Any], server: str = "") -> Dict[str, Tuple[st
         if name.lower() not in _NOT_GIVEN:
             found[name.lower()] = (name, value)
     return found
+
+
+def _joined(base: str, location: str) -> str:
+    """The URL of a location; one that is none gives one without a host."""
+    try:
+        return urljoin(base, location)
+    except ValueError:
+        return "invalid:"
 
 
 def _origin(url: str) -> Tuple[str, str, Optional[int]]:

@@ -15,8 +15,8 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from contextlib import suppress
-from typing import Any, Optional
+from contextlib import contextmanager, suppress
+from typing import Any, Iterator, Optional
 
 from mcpsync.deadline import FOREVER, Deadline
 
@@ -139,6 +139,15 @@ class Exchange:
         if adopted is not None:
             adopted.close()
         return self.reason
+
+    @contextmanager
+    def driven(self) -> Iterator[None]:
+        """This thread drives the exchange, and is not the last one to do so."""
+        _local.exchange = self
+        try:
+            yield
+        finally:
+            _local.exchange = None
 
     def __enter__(self) -> Exchange:
         _local.exchange = self

@@ -77,13 +77,11 @@ class Life:
         with self._lock:
             first = not self._closed
             self._closed = True
-            under_way = [each.exchange for each in self._open.values()]
         if not first:
             self._over.wait(deadline.remaining())
             return False
         self.has_sink.set()
-        for exchange in under_way:
-            exchange.abort("the connection was closed")
+        self.end_all("the connection was closed")
         return True
 
     def closed_now(self, deadline: Deadline) -> None:
@@ -153,6 +151,26 @@ class Life:
         if deadline.at != _NEVER:
             self._clock.watch(exchange, deadline)
         return key
+
+    def watch(self, key: Hashable, exchange: Exchange) -> None:
+        """Note an exchange of the transport's own, and end it at its deadline unless it is :meth:`unwatched <unwatch>`.
+
+        :raises ConnectionLost: it is not open
+        """
+        self.take_over(key, exchange)
+        if exchange.deadline.at != _NEVER:
+            self._clock.watch(exchange, exchange.deadline)
+
+    def unwatch(self, exchange: Exchange) -> None:
+        """From here on the exchange has no deadline."""
+        self._clock.forget(exchange)
+
+    def end_all(self, reason: str) -> None:
+        """End all exchanges."""
+        with self._lock:
+            under_way = [each.exchange for each in self._open.values()]
+        for exchange in under_way:
+            exchange.abort(reason)
 
     def take_over(self, key: Hashable, exchange: Exchange) -> None:
         """Note an exchange in the place of another, which is ended.

@@ -309,6 +309,7 @@ def test_redirects_that_keep_everything(status: int) -> None:  # D10
         (308, "http://127.0.0.1:{other}/mcp"),
         (308, "https://127.0.0.1:{port}/mcp"),
         (307, "http://127.0.0.1:bad/"),
+        (307, "http://[bad/"),
         (307, ""),
     ],
 )
