@@ -7,7 +7,10 @@ question of the server's own wants a session and an SSE answer) fails clearly an
 from __future__ import annotations
 
 import itertools
-from typing import Any, Dict, Iterator, List, NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 import pytest
 
@@ -30,7 +33,7 @@ MODES = {"": [], "stateless": ["--stateless"], "json": ["--json"], "stateless-js
 SERVERS = [
     *(("mcp2", mode) for mode in MODES),
     *(("mcp1", mode) for mode in ("", "stateless-json")),
-    *(("fastmcp4", mode) for mode in ("", "stateless-json")),
+    ("fastmcp4", ""),
     *(("node2", mode) for mode in ("", "stateless-json")),
 ]
 
@@ -39,7 +42,7 @@ def named(pair: Any) -> str:
     return "-".join(part for part in pair if part)
 
 
-each_server = pytest.mark.parametrize("served", SERVERS, ids=named, indirect=True, scope="module")
+each_server = pytest.mark.parametrize("served", SERVERS, ids=named, indirect=True)
 in_each_era = pytest.mark.parametrize(
     ("served", "protocol"),
     [
@@ -49,8 +52,8 @@ in_each_era = pytest.mark.parametrize(
         if (server[0], era) != ("mcp1", MODERN)
     ],
     indirect=["served"],
-    scope="module",
 )
+NOTHING = SimpleNamespace(params={})
 unique = itertools.count()
 
 
@@ -80,17 +83,38 @@ class Served(NamedTuple):
         return protocol == "legacy" and not self.stateless
 
 
-def start(kind: str, mode: str, request: pytest.FixtureRequest) -> HttpPeer:
-    if kind == "node2":
-        return node_peer(request.getfixturevalue("everything_command"), *MODES[mode])
-    return python_peer(request.getfixturevalue("%s_command" % kind), *MODES[mode])
+def command_of(kind: str, request: pytest.FixtureRequest) -> List[str]:
+    return list(request.getfixturevalue("everything_command" if kind == "node2" else "%s_command" % kind))
+
+
+def start(kind: str, mode: str, command: List[str]) -> HttpPeer:
+    return (node_peer if kind == "node2" else python_peer)(command, *MODES[mode])
 
 
 @pytest.fixture(scope="module")
-def served(request: pytest.FixtureRequest) -> Iterator[Served]:
-    kind, mode = request.param
-    with start(kind, mode, request) as peer:
-        yield Served(kind, "stateless" in mode, "json" in mode, peer)
+def farm(request: pytest.FixtureRequest) -> Iterator[Dict[Tuple[str, str], Served]]:
+    """Those servers that the chosen tests want, all at once: they are slow to start."""
+    wanted = {
+        item.callspec.params["served"]
+        for item in request.session.items
+        if item.path == request.path and "served" in getattr(item, "callspec", NOTHING).params
+    }
+    commands = {kind: command_of(kind, request) for kind, _ in wanted}
+    with ExitStack() as running:
+
+        def started(server: Tuple[str, str]) -> Tuple[Tuple[str, str], Served]:
+            kind, mode = server
+            peer = running.enter_context(start(kind, mode, commands[kind]))
+            return server, Served(kind, "stateless" in mode, "json" in mode, peer)
+
+        with ThreadPoolExecutor(len(wanted)) as starters:
+            servers = dict(starters.map(started, sorted(wanted)))
+        yield servers
+
+
+@pytest.fixture
+def served(farm: Dict[Tuple[str, str], Served], request: pytest.FixtureRequest) -> Served:
+    return farm[request.param]
 
 
 @pytest.fixture
@@ -204,7 +228,7 @@ def test_many_threads(served: Served, protocol: str, client: mcpsync.Client) -> 
 @pytest.mark.parametrize("kind", ["mcp2", "mcp1", "node2"])
 def test_a_lost_session_is_made_again_once(kind: str, request: pytest.FixtureRequest, side: Side) -> None:
     """A restarted server knows no session: 404, whoever calls; one new ``initialize`` serves all of them."""
-    with start(kind, "", request) as peer, side.connect(peer.url, protocol="legacy") as client:
+    with start(kind, "", command_of(kind, request)) as peer, side.connect(peer.url, protocol="legacy") as client:
         assert client.call_tool("tally", {"mark": "before"}).text == "1"
         peer.restart()
 
@@ -217,8 +241,8 @@ def test_a_lost_session_is_made_again_once(kind: str, request: pytest.FixtureReq
         assert client.call_tool("ask").text == "accept Ada False"
 
 
-def test_where_there_is_no_session_none_is_lost(mcp2_command: List[str], side: Side) -> None:
-    with python_peer(mcp2_command) as peer, side.connect(peer.url, protocol=MODERN) as client:
+def test_where_there_is_no_session_none_is_lost(everything_command: List[str], side: Side) -> None:
+    with node_peer(everything_command) as peer, side.connect(peer.url, protocol=MODERN) as client:
         assert client.call_tool("tally", {"mark": "before"}).text == "1"
         peer.restart()
 
