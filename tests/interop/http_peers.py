@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
@@ -21,7 +21,7 @@ from tests.interop.peers import SERVERS
 
 START_SECONDS = 60.0
 STOP_SECONDS = 10.0
-LISTENS = re.compile(r"(http://127\.0\.0\.1:\d+\S*)|listening on port")
+LISTENS = re.compile(r"(http://127\.0\.0\.1:\d+\S*)|(?:listening|running) on port")
 THREADS, CALLS = 8, 25
 
 
@@ -47,6 +47,7 @@ class HttpPeer:
         self.stop()
 
     def _start(self, command: Sequence[str]) -> None:
+        self._rest: Optional[threading.Thread] = None
         # What it prints goes into a file, but for the stream that tells when it listens.
         self._printed = tempfile.NamedTemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed in stop
         tells_on_stderr = bool(self.url) and "--port" not in command
@@ -75,11 +76,15 @@ class HttpPeer:
         found = LISTENS.search(line)
         assert found is not None
         self.url = found.group(1) or self.url
+        self._rest = threading.Thread(target=deque, args=(told, 0))  # reads on, so that the server is never held up
+        self._rest.start()
 
     def stop(self) -> None:
         """End it, at once and without a word to its clients."""
         self._process.kill()
         self._process.wait(STOP_SECONDS)
+        if self._rest is not None:
+            self._rest.join()
         self._told.close()
         self._printed.close()
 
