@@ -72,6 +72,7 @@ __all__ = [
     "UrlElicitationRequired",
     "VersionMismatch",
     "described",
+    "flat",
 ]
 
 
@@ -90,8 +91,8 @@ def described(error: BaseException) -> str:
         return type(error).__name__
 
 
-def _flat(text: str) -> str:
-    """The text on one line that can be printed anywhere: much of it comes from servers."""
+def flat(text: str) -> str:
+    """A text on one line that can be printed anywhere; for texts that come from servers."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode() for c in text)
@@ -127,7 +128,7 @@ class McpError(Exception):
         if self.method is not None:
             where += self.method if self.request_id is None else "%s (request %s)" % (self.method, self.request_id)
             where += ": "
-        return _flat(where + self.message)
+        return flat(where + self.message)
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self.__dict__)
@@ -169,7 +170,7 @@ class ConfigError(McpError):
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.path) if part)
         text = "%s: %s" % (where, self.message) if where else self.message
-        return _flat(text + (" (did you mean %r?)" % self.nearest if self.nearest else ""))
+        return flat(text + (" (did you mean %r?)" % self.nearest if self.nearest else ""))
 
 
 class TransportError(McpError):
@@ -425,7 +426,7 @@ class ToolError(McpError):
     def __str__(self) -> str:
         named = "tool %r failed: " % self.tool if self.tool else ""
         where = "server %r: " % self.server if self.server else ""
-        return _flat(where + named + self.message)
+        return flat(where + named + self.message)
 
 
 class SchemaMismatch(ToolError):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping,
 from mcpsync.client.paging import PROMPTS, RESOURCES, TOOLS, Listing, pages
 from mcpsync.core.jsonrpc import encode, excerpt
 from mcpsync.core.subscriptions import LIST_CHANGES
-from mcpsync.errors import ClientClosed, InvalidMessage, McpError
+from mcpsync.errors import ClientClosed, InvalidMessage, McpError, flat
 
 if TYPE_CHECKING:
     from mcpsync.connection.connection import Connection
@@ -165,7 +165,9 @@ class Listeners:
             level = _LEVELS.get(said, logging.INFO) if isinstance(said, str) else logging.INFO
             log = logging.getLogger("mcpsync.server.%s" % connection.name)
             if log.isEnabledFor(level):
-                log.log(level, "%s: %s", _shown(params.get("logger") or "log", 100), _shown(params.get("data"), 2_000))
+                text = "%s: %s" % (_shown(params.get("logger") or "log", 100), _shown(params.get("data"), 2_000))
+                link = connection.link
+                log.log(level, "%s", flat(text if link is None else link.masked(text)))
             return
 
         def tell() -> None:

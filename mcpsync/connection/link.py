@@ -158,9 +158,13 @@ class Link:
         level = logging.DEBUG if kind in _QUIET or kind in self._warned else logging.WARNING
         self._warned.add(kind)
         if logger.isEnabledFor(level):
-            masked = getattr(self.transport, "masked", None)  # of a transport that was given secrets for the peer
-            shown = detail if masked is None else masked(detail)
-            logger.log(level, "mcpsync: server %r: %s: %s", self.name, kind, shown)
+            logger.log(level, "mcpsync: server %r: %s: %s", self.name, kind, self.masked(detail))
+
+    def masked(self, text: str) -> str:
+        """A text of the peer's without the secrets that a transport was given for it."""
+        masked = getattr(self.transport, "masked", None)
+        shown: str = text if masked is None else masked(text)
+        return shown
 
     def working(self) -> List[Call]:
         """The calls that wait for an answer: no streams, no pings, nothing that belongs to the opening."""

@@ -7,7 +7,7 @@ import signal
 from typing import Callable, Iterable, Optional
 
 from mcpsync.core.framing import LineFramer
-from mcpsync.errors import ConnectionLost, McpError, MessageTooLarge, ProcessExited
+from mcpsync.errors import ConnectionLost, McpError, MessageTooLarge, ProcessExited, flat
 from mcpsync.transport.base import Sink
 from mcpsync.transport.masking import Mask
 from mcpsync.transport.stderr_tail import StderrTail
@@ -98,7 +98,7 @@ class ServerOutput:
         if self._stderr is None:
             if self._log.isEnabledFor(logging.DEBUG):
                 for line in lines:
-                    self._log.debug("%s", line)
+                    self._log.debug("%s", flat(line))
             return
         for line in lines:
             try:

@@ -264,3 +264,22 @@ def test_a_server_that_introduces_itself_wrongly(tmp_path: Path, info: Any) -> N
     with mcpsync.connect(server.command) as client:
         assert client.server_info is None
         assert client.call_tool("echo", {"text": "on"}).text == "on"
+
+
+def test_a_server_forges_no_lines_in_the_logs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def forge(server: Any, request: Any) -> str:
+        import os
+
+        hostile = "\x1b]0;title\x07\nERROR root: forged \ud800 with " + os.environ["API_KEY"]
+        server.notify("notifications/message", {"level": "error", "logger": "a\nb", "data": hostile})
+        server.write(b"\x1b[31mred\rcarriage\n", 2)
+        return "done"
+
+    server = peer(tmp_path, forge, era="legacy")
+    with caplog.at_level(logging.DEBUG), mcpsync.connect(server.command, env={"API_KEY": "sekret-value"}) as client:
+        assert client.call_tool("forge").text == "done"
+    shown = [record.getMessage() for record in caplog.records if record.name.startswith("mcpsync.server.")]
+    assert len(shown) == 2
+    assert all(message.isprintable() and "sekret" not in message for message in shown)
+    assert any("forged" in message and "***" in message for message in shown)
+    assert any("red carriage" in message for message in shown)
