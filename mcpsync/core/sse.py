@@ -110,15 +110,16 @@ class EventReader:
     """The events of one stream.
 
     :param limit: the longest event that is taken, in bytes
+    :param kinds: what the readers of one server's streams have learned, if they share it
     :ivar last_id: what ``Last-Event-ID`` would be now
     :ivar retry: milliseconds to wait before reconnecting, as last told; None: never told
     """
 
     __slots__ = ("_framer", "_kinds", "last_id", "retry")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, kinds: Optional[Dict[bytes, str]] = None) -> None:
         self._framer = EventFramer(limit)
-        self._kinds: Dict[bytes, str] = {}
+        self._kinds: Dict[bytes, str] = {} if kinds is None else kinds
         self.last_id = ""
         self.retry: Optional[int] = None
 

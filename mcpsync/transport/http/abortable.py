@@ -29,6 +29,7 @@ _UNWIND_SECONDS = 0.05
 _MOST_HANGING = 16
 _TAIL_CHUNK = 65536
 _MOST_TAIL = 64
+_SENT_APART = 65536
 
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
 
@@ -184,21 +185,32 @@ class AbortableMixin:
         """Send a whole request, in one piece, and give ``http.client``'s response when its headers are there.
 
         What ``urllib3`` puts around that costs as much as the request itself.
+
+        :param headers: all of them but ``Content-Length``
+        :raises http.client.HTTPException: a header has a line end in it; or the response is none
         """
-        self.putrequest(method, target, "host" in headers, True)
-        put = self.putheader  # type: ignore[attr-defined]
-        for name, value in headers.items():
-            put(name, value)
-        if body is not None:
-            put("Content-Length", str(len(body)))
         pieces: List[bytes] = []
         self._held_back = pieces
         try:
-            self.endheaders(body)  # type: ignore[attr-defined]
+            self.putrequest(method, target, True, True)
+            self.endheaders()  # type: ignore[attr-defined]
         finally:
             self._held_back = None
-        try:  # noqa: SIM105  suppress() costs a microsecond
-            self.send(b"".join(pieces))
+        lines = ["%s: %s\r\n" % header for header in headers.items()]
+        if body is not None:
+            lines.append("Content-Length: %d\r\n" % len(body))
+        head = "".join(lines).encode("latin-1")
+        if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines):
+            raise http.client.HTTPException("a header has a line end in it")
+        # the request line, then an empty line, which comes after the headers
+        head = b"%s%s\r\n" % (b"".join(pieces)[:-2], head)
+        try:
+            if body is None or len(body) > _SENT_APART:
+                self.send(head)
+                if body is not None:
+                    self.send(body)
+            else:
+                self.send(head + body)
         except (BrokenPipeError, ConnectionResetError):
             pass  # the server may have answered before it closed
         return http.client.HTTPConnection.getresponse(self)  # type: ignore[arg-type]

@@ -95,6 +95,7 @@ class Endpoint:
         self._target = self._target_of(self.url)
         self._base = _by_name(self._target.prepared.headers)
         self._base.pop("cookie", None)
+        self._base["host"] = ("Host", _authority(self._target.prepared.url))
         if headers is not None and not callable(headers):
             self._base.update(_by_name(headers, server))
         self._direct = self._is_direct()
@@ -333,6 +334,14 @@ def _by_name(headers: Mapping[Any, Any], server: str = "") -> Dict[str, Tuple[st
         if name.lower() not in _NOT_GIVEN:
             found[name.lower()] = (name, value)
     return found
+
+
+def _authority(url: str) -> str:
+    """Host and port, as the ``Host`` header names them."""
+    scheme = urlsplit(url).scheme
+    netloc = urlsplit(url).netloc
+    default = ":%s" % {"http": 80, "https": 443}.get(scheme)
+    return netloc[: -len(default)] if netloc.endswith(default) else netloc
 
 
 def _joined(base: str, location: str) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from queue import SimpleQueue
-from typing import Callable, Mapping, Optional
+from typing import Callable, Dict, Mapping, Optional
 
 from mcpsync.core.sse import EventReader
 from mcpsync.deadline import FOREVER, Deadline
@@ -63,6 +63,7 @@ class StreamableHttp:
         self._session: Mapping[str, str] = _NO_HEADERS  # replaced as a whole, so that it can be compared by identity
         self._version: Mapping[str, str] = _NO_HEADERS
         self._commands: SimpleQueue[Optional[Callable[[], None]]] = SimpleQueue()
+        self._kinds: Dict[bytes, str] = {}
         self._reader_lock = threading.Lock()  # guards the flag below
         self._reader_busy = False
 
@@ -219,7 +220,7 @@ class StreamableHttp:
         self, exchange: Exchange, response: Response, request: Request, sink: Sink, resumable: bool
     ) -> None:
         """Read the stream of one request, and resume it as long as the server gave ids to its events."""
-        reader = EventReader(self._limit)
+        reader = EventReader(self._limit, self._kinds)
         failures = 0
         gaps = _Gaps(reader)
         while True:
@@ -340,7 +341,7 @@ class StreamableHttp:
 
     def _listening_get(self, exchange: Exchange, sink: Sink, opened: threading.Event) -> Callable[[], None]:
         def listen() -> None:
-            reader = EventReader(self._limit)
+            reader = EventReader(self._limit, self._kinds)
             gaps = _Gaps(reader)
             had_one = False
             try:
