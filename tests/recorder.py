@@ -54,14 +54,15 @@ class Tap:
     def heard(self, message: Any) -> None:
         """A message, or a batch, came in."""
         for each in message if isinstance(message, list) else [message]:
-            if isinstance(each, dict) and "id" in each and isinstance(each.get("method"), str):
+            if isinstance(each, dict) and _is_id(each.get("id")) and isinstance(each.get("method"), str):
                 self.asked[_key(each["id"])] = each["method"]
 
     def answered(self, message: Any) -> Optional[str]:
         """The method of the request that a message answers; None if it is no answer to a known one."""
         if not isinstance(message, dict) or "method" in message:
             return None
-        return self.asked.pop(_key(message.get("id")), None)
+        request_id = message.get("id")
+        return self.asked.pop(_key(request_id), None) if _is_id(request_id) else None
 
 
 _passed: Set[Tuple[Any, ...]] = set()  # in any test: a message that passed once passes again
@@ -119,6 +120,10 @@ def _decoded(data: bytes) -> Any:
         return json.loads(data)
     except ValueError:
         return data.decode(errors="replace")  # for whoever looks at it: a text is no message
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
 
 def _key(request_id: Any) -> Key:

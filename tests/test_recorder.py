@@ -123,6 +123,15 @@ def test_an_answer_is_held_to_what_was_asked() -> None:
     assert problems_of(Heard(tap, encoded([{**asked, "id": 1}])), sent(answer, tap=tap)) == []  # 1 is not "1"
 
 
+@pytest.mark.parametrize("odd_id", [None, True, [], {}])
+def test_what_is_asked_under_no_id_is_not_remembered(odd_id: Any) -> None:
+    tap = Tap()
+    asked = {"jsonrpc": "2.0", "id": odd_id, "method": "roots/list"}
+    assert problems_of(Heard(tap, encoded(asked))) == [] and not tap.asked
+    answer = {"jsonrpc": "2.0", "id": odd_id, "result": {}}
+    assert len(problems_of(sent(answer, tap=tap))) == 1
+
+
 def test_an_answer_before_anything_is_agreed_on_is_held_to_what_was_offered() -> None:
     tap = Tap()
     answer = Sent(tap, None, encoded({"jsonrpc": "2.0", "id": 1, "result": {}}))

@@ -348,7 +348,7 @@ class LinkedConnection(Owner):
                 self._schedule()
             self._changed.notify_all()
         if unfinished is not None:
-            unfinished.close(Deadline(self.timeouts.close))
+            unfinished.close(Deadline(self.timeouts.close if isinstance(error, Exception) else 0))
         self._states.tell_all()
 
     def _schedule(self) -> None:

@@ -110,8 +110,9 @@ def open_link(start: Callable[[Deadline], Link], negotiation: Negotiation, deadl
     opening = _Opening(link, start, negotiation, deadline)
     try:
         agreed = opening.run()
-    except BaseException:
-        opening.link.close(Deadline(min(5.0, max(_LEAST_GRACE, deadline.remaining() or 0.0))))
+    except BaseException as error:
+        manners = min(5.0, max(_LEAST_GRACE, deadline.remaining() or 0.0))
+        opening.link.close(Deadline(manners if isinstance(error, Exception) else 0))  # Ctrl-C waits for none
         raise
     return Opened(opening.link, agreed)
 

@@ -11,10 +11,10 @@ from typing import Any, Callable, Mapping, Optional, Protocol, Sequence
 
 from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectFailed, ConnectionLost, ConnectTimeout
+from mcpsync.shield import Event, shielded
 from mcpsync.transport.base import Frame, Request
 from mcpsync.transport.fork_guard import no_fork
 from mcpsync.transport.server_output import ServerOutput
-from mcpsync.shield import Event, shielded
 from mcpsync.transport.stdio_server import DEFAULT_LIMIT, Graces, Prepared, ServerCommand
 
 __all__ = ["Process", "StdioBase"]

@@ -9,11 +9,11 @@ from typing import List, Optional
 
 from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectFailed, ConnectionLost
+from mcpsync.shield import Event
 from mcpsync.transport.base import Request, Sink
 from mcpsync.transport.outgoing import Outgoing
 from mcpsync.transport.poll_reader import PollReader
 from mcpsync.transport.process import ServerProcess
-from mcpsync.shield import Event
 from mcpsync.transport.stdio_base import StdioBase
 from mcpsync.transport.stdio_server import Prepared
 

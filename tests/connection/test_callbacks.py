@@ -100,7 +100,6 @@ def test_a_session_that_is_made_in_the_background_runs_no_callbacks_on_its_threa
 
 
 @pytest.mark.timed
-@pytest.mark.own_methods("ping")
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_a_sign_of_life_does_not_wait_behind_calls_that_hang(era: str) -> None:
     peer = Peer("exchange", era)
@@ -113,7 +112,6 @@ def test_a_sign_of_life_does_not_wait_behind_calls_that_hang(era: str) -> None:
         assert connection.state == "ready"
 
 
-@pytest.mark.own_methods("ping")
 def test_answers_that_a_server_does_not_read_do_not_pile_up() -> None:
     peer = Peer("stream", "legacy")
 

@@ -248,7 +248,6 @@ def test_c1_ids_of_the_server_may_clash_with_ours(tmp_path: Path) -> None:
             assert json.loads(call.result(timeout=10).text)["result"]["roots"]
 
 
-@pytest.mark.unrecorded  # the recorder could not note such an id either
 @pytest.mark.parametrize("odd_id", [None, True, [], {}])
 def test_c1_a_request_with_an_id_that_is_none(tmp_path: Path, odd_id: Any) -> None:
     server = peer(tmp_path, era="legacy")

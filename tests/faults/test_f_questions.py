@@ -242,7 +242,6 @@ def test_f6_a_withdrawn_question_lets_the_clock_go_on(tmp_path: Path) -> None:
     assert server.events("reply") == []
 
 
-@pytest.mark.unrecorded  # an answer before a revision was agreed on has no schema
 @pytest.mark.parametrize("probe", ["silent", "answered"])
 def test_f6_a_question_before_the_session_is_there(tmp_path: Path, probe: str) -> None:
     """Not allowed but for ping, and survived all the same, with the probe still in flight."""

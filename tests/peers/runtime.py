@@ -154,7 +154,7 @@ class Server:
             return
         try:
             os.write(bell, b".")
-        except BlockingIOError:  # it rings already
+        except (BlockingIOError, BrokenPipeError):  # it rings already, or who waited has gone in this moment
             pass
         finally:
             os.close(bell)
