@@ -33,6 +33,7 @@ def is_interrupted(folder: str, command: List[str], mode: str, what: str, argume
     signal.signal(signal.SIGINT, strike)
 
     def wait_in_handler(request: Any) -> bool:
+        print("asked", flush=True)
         threading.Event().wait()
         return True
 
@@ -135,7 +136,7 @@ def test_b11_while_a_person_is_asked(tmp_path: Path, era: str, mode: str) -> Non
     server = peer(tmp_path, era=era)
     program = start(is_interrupted, str(tmp_path), server.command, mode, "question", arguments, options=DEV)
     assert program.line() == "waiting"
-    server.wait_for("tools/call")
+    assert program.line() == "asked"
     wait_until_it_waits(program)
     program.interrupt()
     program.end().check("went on")
