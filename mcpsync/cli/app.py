@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Iterator, List
 
 from mcpsync.cli.exits import INTERNAL, INTERRUPTED, OK, USAGE, code_of
@@ -32,6 +34,7 @@ def run(argv: List[str]) -> int:
         return INTERRUPTED
     except OSError as error:  # of stdout: those of files and servers are errors of ours by now
         output.note("the output cannot be written: %s" % error.strerror)
+        _give_up_stdout()
         return USAGE
     except Exception as error:
         # a fault of this program: its exit code must not be taken for one that means something else
@@ -41,6 +44,14 @@ def run(argv: List[str]) -> int:
 
             output.errors(traceback.format_exc())
         return INTERNAL
+
+
+def _give_up_stdout() -> None:
+    """What is still in its buffer goes nowhere: else the interpreter tries once more, and changes the exit code."""
+    with suppress(OSError, ValueError, AttributeError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 def _run(argv: List[str], output: Output, verbose: bool) -> int:
