@@ -42,7 +42,7 @@ def run_safely(callback: Callback) -> None:
     """Run user code; what it raises is logged and goes no further."""
     try:
         callback()
-    except Exception:
+    except Exception:  # the callback is the user's: it may raise anything
         logger.exception("mcpsync: a callback raised")
 
 
