@@ -1,0 +1,1 @@
+"""Signing in: OAuth 2.1 as the MCP specification has it (``basic/authorization``)."""
