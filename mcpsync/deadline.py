@@ -8,7 +8,10 @@ of a timeout per step, so that the whole never takes longer than what was asked 
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple, Union
+
+if TYPE_CHECKING:
+    from threading import Event
 
 __all__ = ["FOREVER", "Deadline", "Timeouts"]
 
@@ -53,6 +56,10 @@ class Deadline:
             return self
         other = Deadline(seconds)
         return other if other.at < self.at else self
+
+    def wait(self, event: Event) -> bool:
+        """Wait for an event that nobody else waits for; False if the moment comes first."""
+        return event.wait(self.remaining())
 
     def __repr__(self) -> str:
         left = self.remaining()
