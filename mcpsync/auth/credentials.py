@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, ContextManager, Dict, Mapping, NamedTuple, Optional, Protocol, Tuple
 
-from ..deadline import Deadline
-from ..errors import AuthError
+from mcpsync.deadline import Deadline
+from mcpsync.errors import AuthError
 
 __all__ = ["ClientIdentity", "Credentials", "StoreKey", "TokenStore", "Tokens"]
 
@@ -141,12 +141,14 @@ class Credentials:
     """All that is needed to stay signed in at one resource, without discovery.
 
     :ivar issuer: the authorization server's issuer, exactly as it names itself
-    :ivar resource: the protected resource, exactly as its metadata names it
+    :ivar resource: the protected resource, exactly as its metadata names it, or else the server's URL
     :ivar account: whose; by default the server's name
     :ivar identity: who this client is there
     :ivar token_endpoint: where tokens are refreshed
     :ivar revocation_endpoint: where they are revoked; None: the server has none
     :ivar tokens: None: registered, but not signed in
+    :ivar requested: the scopes that were asked for; a step-up asks for these and more
+    :ivar names_resource: whether token requests name the resource: servers before 2025-06-18 publish none
     :ivar extra: what this version does not know, kept as it came
     """
 
@@ -157,6 +159,8 @@ class Credentials:
     token_endpoint: str
     revocation_endpoint: Optional[str] = None
     tokens: Optional[Tokens] = None
+    requested: Tuple[str, ...] = ()
+    names_resource: bool = True
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -175,6 +179,8 @@ class Credentials:
             "token_endpoint": self.token_endpoint,
             "revocation_endpoint": self.revocation_endpoint,
             "tokens": None if self.tokens is None else self.tokens.to_dict(),
+            "requested": list(self.requested),
+            "names_resource": self.names_resource,
         }
 
     @classmethod
@@ -193,6 +199,8 @@ class Credentials:
             token_endpoint=read.text("token_endpoint"),
             revocation_endpoint=read.optional_text("revocation_endpoint"),
             tokens=None if tokens is None else Tokens.from_dict(tokens),
+            requested=read.texts("requested"),
+            names_resource=read.flag("names_resource", True),
             extra=read.rest(),
         )
 
@@ -253,6 +261,12 @@ class _Reader:
         if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
             raise self._wrong(key, "a list of texts", value)
         return tuple(value)
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = self._left.pop(key, default)
+        if not isinstance(value, bool):
+            raise self._wrong(key, "true or false", value)
+        return value
 
     def optional_mapping(self, key: str) -> Optional[Mapping[str, Any]]:
         value = self._left.pop(key, None)

@@ -47,6 +47,7 @@ def test_credentials_know_their_key():
         ({"tokens": {"access_token": "SECRET", "expires_at": "SECRET"}}, "expires_at is a str, not a number"),
         ({"tokens": {"access_token": "SECRET", "scope": "SECRET"}}, "scope is a str, not a list of texts"),
         ({"identity": []}, "identity is a list"),
+        ({"names_resource": "no"}, "names_resource is a str, not true or false"),
     ],
 )
 def test_what_is_not_ours_is_refused_by_key_and_without_its_value(change, named):
