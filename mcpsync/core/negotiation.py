@@ -21,7 +21,7 @@ from mcpsync.core.era import (
     declared,
     newest_common,
 )
-from mcpsync.errors import InvalidMessage, McpError, RpcError, VersionMismatch
+from mcpsync.errors import AuthError, InvalidMessage, McpError, RpcError, VersionMismatch
 
 __all__ = ["Agreed", "Fail", "Negotiation", "Restart", "Send", "Step"]
 
@@ -143,6 +143,8 @@ class Negotiation:
     def answered(self, method: str, result: Optional[Dict[str, Any]], failure: Optional[McpError]) -> Optional[Step]:
         """An answer came. None: go on waiting for the other request."""
         self._in_flight.discard(method)
+        if isinstance(failure, AuthError):
+            return Fail(failure)  # whoever is not signed in learns nothing about the server from asking otherwise
         if method == DISCOVER:
             return self._discovered(result, failure or InvalidMessage("no answer to server/discover"))
         return self._initialized(result, failure or InvalidMessage("no answer to initialize"))

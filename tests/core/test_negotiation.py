@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mcpsync.core.era import LEGACY, MODERN, REVISIONS
 from mcpsync.core.negotiation import Agreed, Fail, Negotiation, Restart, Send, offered_revisions
-from mcpsync.errors import InvalidMessage, McpError, ProcessExited, ProtocolError, RpcError, VersionMismatch
+from mcpsync.errors import InvalidMessage, McpError, NeedsLogin, ProcessExited, ProtocolError, RpcError, VersionMismatch
 
 DISCOVER, INITIALIZE = "server/discover", "initialize"
 INFO_KEY = "io.modelcontextprotocol/serverInfo"
@@ -494,6 +494,14 @@ def test_a_remembered_verdict_that_fails_is_probed_again(bad):
     assert fails_for(bad, error)
     played, _ = agreed(bad, DEATH, initialized("2025-11-25"), remembered="legacy")
     assert played.trace == [INITIALIZE, DISCOVER, "restart", INITIALIZE]
+
+
+@pytest.mark.parametrize(("method", "remembered"), [(DISCOVER, None), (INITIALIZE, "legacy")])
+def test_who_is_not_signed_in_asks_no_other_way(method, remembered):
+    refusal = Answer(method, None, NeedsLogin("sign in"))
+    played, error = failed(refusal, remembered=remembered)
+    assert error is refusal.failure
+    assert played.trace == [method]
 
 
 def test_a_remembered_verdict_with_nothing_to_fall_back_on():

@@ -7,7 +7,7 @@ Specification: `basic/authorization`.
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Protocol
+from typing import Mapping, NamedTuple, Protocol, Tuple
 
 from mcpsync.deadline import Deadline
 
@@ -23,7 +23,7 @@ class Challenge(NamedTuple):
     :ivar headers: of the answer; names in any case are found
     :ivar body: its start, 64 KB at most
     :ivar sent: the headers that :meth:`Auth.headers` gave for the request that was refused
-    :ivar attempt: how many times this request has been refused before
+    :ivar earlier: the refusals of the same request before this one
     """
 
     status: int
@@ -32,7 +32,7 @@ class Challenge(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
     sent: Mapping[str, str]
-    attempt: int = 0
+    earlier: Tuple[Challenge, ...] = ()
 
     def __repr__(self) -> str:
         return "Challenge(%d to %s %s)" % (self.status, self.method, self.url)  # the rest may hold secrets
@@ -59,7 +59,8 @@ class Auth(Protocol):
     def challenged(self, challenge: Challenge, deadline: Deadline) -> bool:
         """A request was refused. True: send it again, with new headers.
 
-        Asked three times at most for one request. False: the refusal goes to whoever made the request.
+        Asked three times at most for one request, so whoever can help only once looks at the earlier refusals. False:
+        the refusal goes to whoever made the request.
 
         :raises AuthError: in place of the refusal
         """

@@ -26,7 +26,7 @@ from mcpsync.transport.http.pool import DirectPool
 from mcpsync.transport.http.response import PooledResponse, Response
 from mcpsync.transport.http.unix import UnixAdapter, split_unix_url
 
-__all__ = ["Endpoint", "HeaderSource"]
+__all__ = ["Endpoint", "HeaderSource", "Target", "headers_by_name"]
 
 HeaderSource = Union[Mapping[str, str], Callable[[], Mapping[str, str]], None]
 
@@ -39,7 +39,7 @@ _NOT_GIVEN = ("content-length", "transfer-encoding", "connection")  # set for ea
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 
 
-class _Target(NamedTuple):
+class Target(NamedTuple):
     """A URL, as requests to it name it.
 
     :ivar prepared: for the matching of cookies
@@ -93,11 +93,11 @@ class Endpoint:
         self._adapter: Any = self._own_adapter or self._session.get_adapter(self.url)
         self._settings = self._settled(proxies, verify, cert)
         self._target = self._target_of(self.url)
-        self._base = _by_name(self._target.prepared.headers)
+        self._base = headers_by_name(self._target.prepared.headers)
         self._base.pop("cookie", None)
         self._base["host"] = ("Host", _authority(self._target.prepared.url))
         if headers is not None and not callable(headers):
-            self._base.update(_by_name(headers, server))
+            self._base.update(headers_by_name(headers, server))
         self._direct = self._is_direct()
         self._pool: Optional[DirectPool] = None
 
@@ -118,7 +118,7 @@ class Endpoint:
         """
         target = self._target_of(url) if url else self._target
         for _ in range(_MOST_REDIRECTS):
-            response = self._send(exchange, method, target, body, self._merged(headers))
+            response = self._send(exchange, method, target, body, headers)
             if response.status not in _REDIRECTS:
                 return response
             following = self._target_of(self._redirect(response, target.url))
@@ -180,10 +180,10 @@ class Endpoint:
             "cert": session.cert if cert is None else cert,
         }
 
-    def _target_of(self, url: str) -> _Target:
+    def _target_of(self, url: str) -> Target:
         auth: Any = None if self._session.auth is None else _leave_as_it_is  # asked for each request, and not now
         prepared = self._session.prepare_request(requests.Request("POST", url, auth=auth))
-        return _Target(url, prepared, self._adapter.request_url(prepared, self._settings["proxies"]))
+        return Target(url, prepared, self._adapter.request_url(prepared, self._settings["proxies"]))
 
     def _is_direct(self) -> bool:
         """Whether nothing of the user's would be passed over by going straight to the connections."""
@@ -203,26 +203,27 @@ class Endpoint:
     def _merged(self, headers: Mapping[str, str]) -> Dict[str, str]:
         merged = dict(self._base)
         if self._headers is not None:
-            merged.update(_by_name(self._headers(), self._server))
+            merged.update(headers_by_name(self._headers(), self._server))
         for name, value in headers.items():
             merged[name.lower()] = (name, value)
         return dict(merged.values())
 
     def _send(
-        self, exchange: Exchange, method: str, target: _Target, body: Optional[bytes], headers: Dict[str, str]
+        self, exchange: Exchange, method: str, target: Target, body: Optional[bytes], headers: Mapping[str, str]
     ) -> Response:
+        merged = self._merged(headers)
         while True:
             try:
                 if self._direct:
-                    return self._send_directly(exchange, method, target, body, headers)
-                return self._send_through_session(exchange, method, target, body, headers)
+                    return self._send_directly(exchange, method, target, body, merged)
+                return self._send_through_session(exchange, method, target, body, merged)
             except urllib3.exceptions.ClosedPoolError:
                 self._pool = None  # the adapter keeps a bounded number of pools, and let this one go
             except StaleConnection:
                 pass
 
     def _send_directly(
-        self, exchange: Exchange, method: str, target: _Target, body: Optional[bytes], headers: Dict[str, str]
+        self, exchange: Exchange, method: str, target: Target, body: Optional[bytes], headers: Dict[str, str]
     ) -> Response:
         pool = self._pool
         if pool is None:
@@ -246,7 +247,7 @@ class Endpoint:
         )
 
     def _send_through_session(
-        self, exchange: Exchange, method: str, target: _Target, body: Optional[bytes], headers: Dict[str, str]
+        self, exchange: Exchange, method: str, target: Target, body: Optional[bytes], headers: Dict[str, str]
     ) -> Response:
         session = self._session
         if isinstance(self._adapter, requests.adapters.HTTPAdapter):
@@ -320,7 +321,7 @@ def _checked_url(url: str, server: str) -> str:
     return parts._replace(path=parts.path or "/", fragment="").geturl()
 
 
-def _by_name(headers: Mapping[Any, Any], server: str = "") -> Dict[str, Tuple[str, str]]:
+def headers_by_name(headers: Mapping[Any, Any], server: str = "") -> Dict[str, Tuple[str, str]]:
     """Headers by their lower-case name, each checked."""
     found: Dict[str, Tuple[str, str]] = {}
     for name, given in headers.items():
