@@ -10,6 +10,7 @@
     │   ├── ConnectionLost              it was there and is gone: next attempt, maybe_executed
     │   │   └── ProcessExited           ... since the server's process ended (a ConnectFailed too): exit code, stderr
     │   └── HttpError                   an HTTP answer that is no MCP answer: status, excerpt
+    │       └── ConnectRejected         ... to the attempt to connect (a ConnectFailed too)
     ├── ProtocolError                   the peer broke the protocol
     │   ├── VersionMismatch             no revision in common: both lists
     │   ├── InvalidMessage              a message that is none
@@ -44,6 +45,7 @@ __all__ = [
     "ClientClosed",
     "ConfigError",
     "ConnectFailed",
+    "ConnectRejected",
     "ConnectTimeout",
     "ConnectionLost",
     "HttpError",
@@ -284,6 +286,35 @@ class HttpError(TransportError):
         self.status = status
         self.excerpt = excerpt
         self.retry_after = retry_after
+
+
+class ConnectRejected(HttpError, ConnectFailed):
+    """No connection could be made, since the server answered the attempt with an HTTP status and no MCP.
+
+    :ivar permanent: the status (401 or 403) will be the same until the user has mended something
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        excerpt: str = "",
+        retry_after: Optional[float] = None,
+        server: Optional[str] = None,
+        method: Optional[str] = None,
+        request_id: Optional[int] = None,
+    ) -> None:
+        super().__init__(
+            message,
+            status=status,
+            excerpt=excerpt,
+            retry_after=retry_after,
+            server=server,
+            method=method,
+            request_id=request_id,
+        )
+        self.permanent = status in (401, 403)
 
 
 class ProtocolError(McpError):

@@ -86,6 +86,8 @@ class Client(Features):
     :param page_limit: the most pages of a listing
     :param debounce: seconds of quiet before a changed listing is fetched
     :param max_message: bytes; a longer message ends the connection
+    :param transport: for a URL: ``"http"`` (Streamable HTTP), ``"sse"`` (the HTTP+SSE before it), or ``"auto"``: the
+        former, and the latter where a server has only that; found out once per URL
     :param headers: HTTP headers for each request: a mapping, or a function that gives one and is called for each
     :param verify: path of a CA bundle for HTTPS, or False; by default as the environment has it
     :param cert: path of a client certificate, or of certificate and key

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_options"]
 
+TRANSPORTS = ("auto", "http", "sse", "stdio")
+
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
@@ -89,6 +91,7 @@ _KINDS: Dict[str, _Kind] = {
     "result_types": _Kind(_is_words, "a set of strings"),
     "limits": _Kind(_is_limits, "a mcpsync.connection.settings.Limits of positive whole numbers"),
     "backoff": _Kind(_is_backoff, "a mcpsync.connection.backoff.Backoff of seconds"),
+    "transport": _Kind(lambda value: value in TRANSPORTS, "'auto', 'http', 'sse' or 'stdio'"),
     "page_limit": _COUNT,
     "debounce": _Kind(_is_wait, "a number of seconds"),
     "max_message": _COUNT,
@@ -98,7 +101,7 @@ _KINDS: Dict[str, _Kind] = {
     "path_prepend": _Kind(_is_folders, "a list of folders"),
     "stderr": _FUNCTION,
 }
-_SHOWN = frozenset(("env_mode", "page_limit", "debounce", "max_message", "connections"))  # never a secret
+_SHOWN = frozenset(("env_mode", "transport", "page_limit", "debounce", "max_message", "connections"))  # never a secret
 
 
 def check_options(options: Options) -> None:

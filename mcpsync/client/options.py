@@ -33,6 +33,7 @@ from mcpsync.connection.connection import Connection
 from mcpsync.connection.dispatch import Callbacks
 from mcpsync.connection.questions import Handler
 from mcpsync.connection.settings import Limits, Settings
+from mcpsync.core.era import LEGACY
 from mcpsync.deadline import Timeouts
 from mcpsync.errors import ConfigError
 
@@ -82,6 +83,7 @@ class Options(NamedTuple):
     debounce: float = 0.3
     max_message: int = 64 * 1024 * 1024
     # HTTP
+    transport: str = "auto"
     headers: HeaderSource = None
     verify: Union[bool, str, None] = None
     cert: Union[str, Tuple[str, str], None] = None
@@ -119,7 +121,7 @@ def build(target: Target, options: Options, held: Held) -> Connection:
             Settings(
                 name=name,
                 factory=factory_for(target, name, options, held, listeners.stderr_line),
-                protocol=_checked_protocol(options.protocol),
+                protocol=_checked_protocol(target, options),
                 timeouts=options.timeouts,
                 client_info=_client_info(options.client_info),
                 capabilities=capabilities_for(
@@ -155,14 +157,18 @@ def check_level(level: Optional[str]) -> None:
         raise ConfigError("a log level is one of %s, not %r" % (", ".join(LOG_LEVELS), level))
 
 
-def _checked_protocol(protocol: str) -> str:
+def _checked_protocol(target: Target, options: Options) -> str:
     from mcpsync.core.negotiation import offered_revisions
 
     try:
-        offered_revisions(protocol)
+        offered = offered_revisions(options.protocol)
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    return protocol
+    if is_url(target) and options.transport == "sse":
+        if not set(LEGACY) & set(offered):
+            raise ConfigError("transport 'sse' is older than protocol %r: give one of the two" % options.protocol)
+        return "legacy" if options.protocol == "auto" else options.protocol
+    return options.protocol
 
 
 def _client_info(given: Optional[Implementation]) -> Dict[str, Any]:

@@ -6,12 +6,17 @@ import os
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Union
 from urllib.parse import urlsplit
 
+from mcpsync.connection.opening import forget_verdict, recall_verdict, remember_verdict
+from mcpsync.core.era import LEGACY
 from mcpsync.errors import ConfigError
 
 if TYPE_CHECKING:
     from mcpsync.client.held import Held
     from mcpsync.client.options import Options
     from mcpsync.transport.base import Transport, TransportFactory
+    from mcpsync.transport.http.endpoint import Endpoint
+    from mcpsync.transport.http.legacy_sse import LegacySse
+    from mcpsync.transport.http.streamable import StreamableHttp
 
     Target = Union[Sequence[str], str, TransportFactory]
 
@@ -63,8 +68,13 @@ def factory_for(
     if callable(target):
         return held.handle(target)
     if is_url(target):
+        if options.transport == "stdio":
+            raise ConfigError("transport 'stdio' goes with a command, and this is a URL", server=name)
         return _http(target, name, options, held)
-    return _stdio(_command(target), name, options, stderr)
+    command = _command(target)
+    if options.transport not in ("auto", "stdio"):
+        raise ConfigError("transport %r goes with a URL, and this is a command" % options.transport, server=name)
+    return _stdio(command, name, options, stderr)
 
 
 def _stdio(
@@ -95,11 +105,12 @@ def _http(url: str, name: str, options: Options, held: Held) -> Callable[[], Tra
     session, verify, cert, proxies = options.session, options.verify, options.cert, options.proxies
     connections, max_message, connect_timeout = options.connections, options.max_message, options.timeouts.connect
 
-    def start() -> Transport:
-        from mcpsync.transport.http.endpoint import Endpoint
-        from mcpsync.transport.http.streamable import StreamableHttp
+    key = ("http transport", url)
 
-        endpoint = Endpoint(
+    def endpoint() -> Endpoint:
+        from mcpsync.transport.http.endpoint import Endpoint
+
+        return Endpoint(
             url,
             server=name,
             session=session,
@@ -110,6 +121,29 @@ def _http(url: str, name: str, options: Options, held: Held) -> Callable[[], Tra
             connections=connections,
             connect_timeout=connect_timeout,
         )
-        return StreamableHttp(endpoint, server_name=name, max_message=max_message)
 
-    return start
+    def older() -> LegacySse:
+        from mcpsync.transport.http.legacy_sse import LegacySse
+
+        return LegacySse(endpoint(), server_name=name, max_message=max_message)
+
+    def newer(declines: bool = False) -> StreamableHttp:
+        from mcpsync.transport.http.streamable import StreamableHttp
+
+        return StreamableHttp(endpoint(), server_name=name, max_message=max_message, declines=declines)
+
+    def learned(is_older: bool) -> None:
+        if is_older:
+            remember_verdict(key, "sse")
+        else:
+            forget_verdict(key)
+
+    def detecting() -> Transport:
+        from mcpsync.transport.http.detecting import DetectingHttp
+
+        starts_older = recall_verdict(key) == "sse"
+        return DetectingHttp(newer(declines=True), older, server_name=name, starts_older=starts_older, learned=learned)
+
+    if options.transport == "auto" and options.protocol in ("auto", "legacy", *LEGACY):
+        return detecting
+    return older if options.transport == "sse" else newer

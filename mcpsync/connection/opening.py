@@ -18,6 +18,7 @@ from mcpsync.core.negotiation import Agreed, Fail, Negotiation, Restart, Send, S
 from mcpsync.deadline import Deadline
 from mcpsync.errors import (
     ConnectFailed,
+    ConnectRejected,
     ConnectTimeout,
     HttpError,
     McpError,
@@ -217,6 +218,10 @@ def connect_error(error: McpError, server: str) -> McpError:
     """The error for a connection that could not be made: what is no connect error by itself becomes one."""
     if isinstance(error, RequestTimeout):
         return ConnectTimeout(error.message, server=server)
+    if isinstance(error, HttpError):
+        return ConnectRejected(
+            error.message, status=error.status, excerpt=error.excerpt, retry_after=error.retry_after, server=server
+        )
     if isinstance(error, TransportError) and not isinstance(error, (ConnectFailed, ProcessExited)):
         return ConnectFailed(error.message, server=server)
     if isinstance(error, ProcessExited):

@@ -14,7 +14,15 @@ from typing import Iterator, List, Optional
 
 from mcpsync.core.sse import Event, EventReader
 from mcpsync.deadline import Deadline
-from mcpsync.errors import ConnectFailed, ConnectionLost, ConnectTimeout, HttpError, McpError, RequestTimeout
+from mcpsync.errors import (
+    ConnectFailed,
+    ConnectionLost,
+    ConnectRejected,
+    ConnectTimeout,
+    HttpError,
+    McpError,
+    RequestTimeout,
+)
 from mcpsync.transport.base import Frame, Request, Sink
 from mcpsync.transport.http.endpoint import Endpoint
 from mcpsync.transport.http.exchange import TIMED_OUT, Aborted, Exchange
@@ -82,7 +90,13 @@ class LegacySse:
             if isinstance(error, (Aborted, *NETWORK_ERRORS)):
                 raise self._connect_error(error) from error
             if isinstance(error, HttpError):
-                raise ConnectFailed(error.message, server=self._server) from error
+                raise ConnectRejected(
+                    error.message,
+                    status=error.status,
+                    excerpt=error.excerpt,
+                    retry_after=error.retry_after,
+                    server=self._server,
+                ) from error
             raise
         self._life.unwatch(self._stream)
 
@@ -148,7 +162,7 @@ class LegacySse:
             else:
                 sink.alive(None)
 
-    def listen(self, frame: Frame, deadline: Deadline) -> None:
+    def listen(self, frame: Frame, deadline: Deadline, request: Optional[Request] = None) -> None:
         """The stream is there already.
 
         :raises ConnectionLost: it is not

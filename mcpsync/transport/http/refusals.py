@@ -7,13 +7,25 @@ import json
 import time
 from typing import Any, Mapping, Optional
 
+from mcpsync.core import jsonrpc
 from mcpsync.errors import HttpError
 from mcpsync.transport.http.response import Response
 
-__all__ = ["error_answer", "excerpt", "not_an_answer", "refusal", "says_no_session"]
+__all__ = [
+    "Declined",
+    "error_answer",
+    "excerpt",
+    "may_be_older",
+    "not_an_answer",
+    "refusal",
+    "says_no_session",
+]
 
 _EXCERPT = 300
 _LONGEST_WAIT = 86400.0
+
+_OLDER = (400, 404, 405)
+_MODERN_ERRORS = (jsonrpc.UNSUPPORTED_VERSION, jsonrpc.HEADER_MISMATCH, jsonrpc.MISSING_CAPABILITY)
 
 _MEANINGS: Mapping[int, str] = {
     401: " (not signed in)",
@@ -23,6 +35,36 @@ _MEANINGS: Mapping[int, str] = {
     429: " (too many requests)",
     503: " (unavailable)",
 }
+
+
+class Declined(HttpError):
+    """``initialize`` was refused as by a server that only has the older transport.
+
+    :ivar answer: the JSON-RPC error that the refusal carried all the same
+    """
+
+    def __init__(self, refused: HttpError, answer: Optional[bytes]) -> None:
+        super().__init__(
+            refused.message,
+            status=refused.status,
+            excerpt=refused.excerpt,
+            retry_after=refused.retry_after,
+            server=refused.server,
+        )
+        self.answer = answer
+
+
+def may_be_older(status: int, body: bytes) -> bool:
+    """Whether a refusal of ``initialize`` leaves it open that the server has the older transport.
+
+    Modern servers say which they are: for a method that they do not know with 404 and -32601.
+    """
+    if status not in _OLDER:
+        return False
+    message = _message(body)
+    error = None if message is None else message.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return code not in _MODERN_ERRORS and not (status == 404 and code == jsonrpc.METHOD_NOT_FOUND)
 
 
 def refusal(response: Response, body: bytes, server: str) -> HttpError:

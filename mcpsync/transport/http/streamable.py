@@ -22,7 +22,14 @@ from mcpsync.transport.http.endpoint import Endpoint
 from mcpsync.transport.http.exchange import TIMED_OUT, Aborted, Exchange
 from mcpsync.transport.http.failures import NETWORK_ERRORS, failure_of
 from mcpsync.transport.http.life import Life
-from mcpsync.transport.http.refusals import error_answer, not_an_answer, refusal, says_no_session
+from mcpsync.transport.http.refusals import (
+    Declined,
+    error_answer,
+    may_be_older,
+    not_an_answer,
+    refusal,
+    says_no_session,
+)
 from mcpsync.transport.http.response import Response
 
 __all__ = ["StreamableHttp"]
@@ -50,12 +57,22 @@ class StreamableHttp:
     :param endpoint: where it is, and how it is reached
     :param server_name: for errors and the names of threads
     :param max_message: bytes; a longer message is an error of its call
+    :param declines: raise :class:`~mcpsync.transport.http.refusals.Declined` where ``initialize`` is refused as by a
+        server that only has the older transport
     """
 
     exchange_like = True
 
-    def __init__(self, endpoint: Endpoint, *, server_name: str = "server", max_message: int = _DEFAULT_LIMIT) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        server_name: str = "server",
+        max_message: int = _DEFAULT_LIMIT,
+        declines: bool = False,
+    ) -> None:
         self._endpoint = endpoint
+        self._declines = declines
         self._server = server_name
         self._host = endpoint.host
         self._limit = max_message
@@ -178,7 +195,7 @@ class StreamableHttp:
             if opened is not None:
                 opened.set()
             if response.status >= 400:
-                self._refused(response, request, sink, session)
+                self._refused(response, frame, request, sink, session)
                 return
             if opens_session:
                 session_id = response.headers.get("mcp-session-id")
@@ -285,7 +302,9 @@ class StreamableHttp:
 
     # -- refusals ----------------------------------------------------------------------------------------------
 
-    def _refused(self, response: Response, request: Optional[Request], sink: Sink, session: Mapping[str, str]) -> None:
+    def _refused(
+        self, response: Response, frame: Frame, request: Optional[Request], sink: Sink, session: Mapping[str, str]
+    ) -> None:
         status = response.status
         body = response.start(_ERROR_BODY)
         if session and (status == 404 or (status == 400 and says_no_session(body))):
@@ -293,6 +312,8 @@ class StreamableHttp:
                 self._session = _NO_HEADERS
             raise SessionLost("the server no longer knows the session", server=self._server)
         refused = refusal(response, body, self._server)
+        if request is not None and self._declines and frame.method == "initialize" and may_be_older(status, body):
+            raise Declined(refused, error_answer(body, request.request_id))
         if request is not None and status != 401 and refused.retry_after is None:
             answer = error_answer(body, request.request_id)
             if answer is not None:
@@ -300,6 +321,12 @@ class StreamableHttp:
                 if request.answered:
                     return
         raise refused
+
+    def deliver(self, answer: bytes, request: Request) -> bool:
+        """Hand on an answer that was held back; whether it answers the request."""
+        if self._life.sink is not None:
+            self._life.sink.frame(answer, request.request_id)
+        return request.answered
 
     # -- the long stream ---------------------------------------------------------------------------------------
 
