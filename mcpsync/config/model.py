@@ -85,6 +85,8 @@ class ServerConfig:
                 parts = urlsplit(self.url)
             except ValueError:  # a disabled entry may hold any text
                 return ""
+            if parts.scheme in ("unix", "http+unix"):
+                return "%s://%s" % (parts.scheme, parts.netloc or parts.path)
             return "%s://%s" % (parts.scheme, parts.netloc.rpartition("@")[2])
         return self.command[0] if self.command else ""
 

@@ -21,6 +21,7 @@ _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 _HOUR = 3600.0
 #: Fields in which an empty string says the same as no entry.
 _MAY_BE_EMPTY = ("command", "url", "cwd", "transport", "type")
+_SOCKET_SCHEMES = ("unix", "http+unix")
 _STDIO_ONLY = ("args", "env", "cwd")
 
 
@@ -299,12 +300,25 @@ class _Entry:
         return stated
 
     def checked_url(self, url: Optional[str]) -> Optional[str]:
-        if url is not None and self.enabled:
-            try:
-                parts = urlsplit(url)
-                usable = parts.scheme.lower() in ("http", "https") and bool(parts.hostname)
-            except ValueError:
-                usable = False
-            if not usable:
-                self.wrong((self._key("url"),), "must be an http or https URL with a host")
+        if url is None or not self.enabled:
+            return url
+        inside = (self._key("url"),)
+        problem = _url_problem(url)
+        if problem:
+            self.wrong(inside, problem)
+        elif not self._fields.keys() & {"transport", "type"}:
+            self._remark("note", inside, "no type is given: tried as Streamable HTTP, then as the older HTTP+SSE")
         return url
+
+
+def _url_problem(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        scheme, host, has_secret = parts.scheme.lower(), parts.hostname, "@" in parts.netloc
+    except ValueError:
+        scheme, host, has_secret = "", None, False
+    if scheme in _SOCKET_SCHEMES and (parts.path or host):
+        return ""
+    if scheme not in ("http", "https") or not host:
+        return "must be an http or https URL with a host, or that of a Unix socket: unix:///path/to.sock#/mcp"
+    return "credentials do not belong into a URL: put them into headers" if has_secret else ""

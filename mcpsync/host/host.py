@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Host"]
 
-_OF_THE_CONFIG = ("name", "env", "cwd")
+_OF_THE_CONFIG = ("name", "env", "cwd", "transport")
 _OF_THE_HOST = ("on_tools_changed", "observer")
-_OF_ONE_SERVER = ("on_state", "on_prompts_changed", "on_resources_changed", "on_notification")
-"""Callbacks that are of no use without knowing the server: only ``for_server`` can give them."""
+_OF_ONE_SERVER = ("on_state", "on_prompts_changed", "on_resources_changed", "on_notification", "headers")
+"""What is of no use without knowing the server, or would tell a secret to all: only ``for_server`` can give it."""
 
 
 class Host:
@@ -58,7 +58,7 @@ class Host:
         their server above all
     :param options: those of :class:`~mcpsync.Client` that suit all servers: ``protocol``, ``timeouts`` (what the config
         says for a server goes before ``call`` and ``connect``), ``client_info``, ``elicitation``, ``sampling``,
-        ``roots``, ``on_log``, ``callbacks``, ``backoff``, ``env_mode`` and the like
+        ``roots``, ``on_log``, ``callbacks``, ``backoff``, ``env_mode``, ``verify``, ``proxies`` and the like
     :raises ConfigError: an option is wrong
     """
 
@@ -428,18 +428,12 @@ def _obstacle(server: ServerConfig) -> Optional[str]:
     """The state of a server that is not started; None if it is."""
     if server.error is not None:
         return "invalid"
-    if not server.enabled:
-        return "disabled"
-    return None if server.transport == "stdio" else "unsupported"
+    return None if server.enabled else "disabled"
 
 
 def _unstarted(server: ServerConfig, source: Optional[str]) -> ServerStatus:
     state = _obstacle(server) or ""
     error = None if server.error is None else str(server.error)
-    if state == "unsupported":
-        error = "servers with a url (%s) are not supported by this version: only those with a command are" % (
-            server.target
-        )
     return ServerStatus(server.name, state, False, server.transport, None, 0, error, None, (), server, source)
 
 

@@ -34,11 +34,8 @@ from mcpsync.errors import (
 from mcpsync.host.catalog import Catalog
 from mcpsync.host.crew import Crew
 from mcpsync.host.filters import ToolFilter
+from mcpsync.host.reach import load_before_threads, reach
 from mcpsync.host.status import ServerStatus
-
-# Attempts run on threads. A fork in the middle of an import leaves half a module in the child for good, so what a
-# client would load with its first connection is loaded here.
-from mcpsync.transport import stdio as _loaded_before_threads_start  # noqa: F401
 from mcpsync.types import Tool
 
 __all__ = ["Member"]
@@ -105,10 +102,9 @@ class Member:
         self._backoff: Backoff = options.get("backoff", Backoff())
         self._observer = _Observer()
         self.connect_seconds = self._timeouts.connect
-        self.client = Client(
-            list(config.command),
-            **{**options, "name": config.name, "env": config.env, "cwd": config.cwd, "observer": self._observer},
-        )
+        load_before_threads(config)
+        target, merged = reach(config, options)
+        self.client = Client(target, **{**merged, "observer": self._observer})
         self._observer.member = weakref.ref(self)
         # sessions of the client: written by attempts alone
         self._tried: Optional[int] = None

@@ -17,8 +17,7 @@ class ServerStatus:
     :ivar name: as the config has it
     :ivar state: ``new``, ``connecting``, ``ready``, ``waiting`` (for the next attempt), ``down`` (no attempt is
         planned), ``dormant`` (closed for idleness, the next call opens it) or ``closed``; for a server that is
-        never started ``disabled`` (the config says so), ``invalid`` (its config is wrong) or ``unsupported`` (by this
-        version)
+        never started ``disabled`` (the config says so) or ``invalid`` (its config is wrong)
     :ivar ready: its tools are listed and can be called
     :ivar transport: ``stdio``, ``http``, ``sse``, ``auto``, or empty where the config does not say
     :ivar protocol_version: the revision that was agreed on, None while not connected
@@ -41,3 +40,9 @@ class ServerStatus:
     refused: Tuple[str, ...]
     config: ServerConfig
     source: Optional[str]
+
+    @property
+    def target(self) -> str:
+        """The program, or scheme and host of the URL: what can be shown of where it leads. No path, which may be a
+        secret."""
+        return self.config.target

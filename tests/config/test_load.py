@@ -271,7 +271,7 @@ class TestWhatIsWrong:
             "mcpServers.web.envFile: is known, but not used by this version",
             "mcpServers.web.headers: is not used: headers are sent to a url only",
         ]
-        config = load({"mcpServers": {"web": {"url": "https://a.example", "cwd": "/", "args": []}}})
+        config = load({"mcpServers": {"web": {"url": "https://a.example", "type": "http", "cwd": "/", "args": []}}})
         assert [found.path for found in config.diagnostics] == ["mcpServers.web.args", "mcpServers.web.cwd"]
 
     def test_command_line_in_one_string_is_doubted(self) -> None:
@@ -392,7 +392,7 @@ class TestSecrets:
         shown += "".join(str(server.error) + repr(server.error) for server in config.servers.values())
         assert secret not in shown
         assert "ServerConfig('a', stdio, 'x', 2 arguments" in shown
-        assert "ServerConfig('b', auto, 'https://a.example', headers=['A'])" in shown
+        assert "ServerConfig('b', auto, 'https://a.example', headers=['A'], error=" in shown
 
     def test_repr_tells_what_is_off(self) -> None:
         assert repr(load_one({"command": "x", "disabled": True})) == "ServerConfig('web', stdio, 'x', disabled)"

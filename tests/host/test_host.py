@@ -80,16 +80,19 @@ def test_servers_that_are_not_started_have_rows_too() -> None:
         "wrong": {"args": ["x"]},
         "unset": {**DEMO, "env": {"TOKEN": "${NO_SUCH_VARIABLE}"}},
         "remote": {"url": "https://user:secret@example.com/mcp?key=secret"},
+        "elsewhere": {"url": "https://example.com/secret?key=secret", "disabled": True},
     }
     with host_of(servers, environ={}) as host:
         rows = {status.name: status for status in host.status()}
         assert list(rows) == list(servers)
-        assert [status.state for status in rows.values()] == ["ready", "disabled", "invalid", "invalid", "unsupported"]
+        states = ["ready", "disabled", "invalid", "invalid", "invalid", "disabled"]
+        assert [status.state for status in rows.values()] == states
         assert rows["off"].error is None
         assert "needs 'command'" in str(rows["wrong"].error)
         assert "NO_SUCH_VARIABLE" in str(rows["unset"].error)
-        assert "not supported by this version" in str(rows["remote"].error)
-        assert "secret" not in repr(rows["remote"])
+        assert "credentials do not belong into a URL" in str(rows["remote"].error)
+        assert rows["elsewhere"].target == "https://example.com"
+        assert "secret" not in repr(rows)
         assert {tool.server for tool in host.tools()} == {"good"}
         with pytest.raises(ConfigError, match=r"'wrong' is not started: .*needs 'command'"):
             host.client("wrong")
