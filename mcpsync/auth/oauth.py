@@ -1,0 +1,93 @@
+"""What a user may say about signing in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
+
+from mcpsync.auth.credentials import TokenStore
+from mcpsync.errors import ConfigError
+
+__all__ = ["OAuth"]
+
+_AUTH_METHODS = (None, "none", "client_secret_basic", "client_secret_post")
+_WAYS = ("browser", "paste")
+
+
+@dataclass(frozen=True)
+class OAuth:
+    """How to sign in to one server. All of it is optional: servers that follow the specification need nothing.
+
+    :ivar scopes: to ask for; None: what the server says, which is mostly right
+    :ivar client_id: of a client that was registered beforehand; it needs ``issuer`` where the authorization server is
+        to be held to it
+    :ivar client_secret: of that client; secret
+    :ivar issuer: the only authorization server that this client is used with; None: the first one that is found
+    :ivar auth_method: how the client proves itself at the token endpoint: ``none``, ``client_secret_basic`` or
+        ``client_secret_post``; None: what the server prefers
+    :ivar client_metadata_url: URL of a Client ID Metadata Document, the client's id where the server takes such
+    :ivar client_name: shown by the authorization server when this client registers itself
+    :ivar callback_port: of the callback on this machine; 0: any that is free. A registered client needs the one that it
+        was registered with.
+    :ivar redirect_uri: in place of the callback on this machine, for ways of the host's own
+    :ivar way: how a person signs in: ``"browser"``, ``"paste"`` (the URL is printed, the code typed in), or a function
+        of the host's
+    :ivar store: where credentials are kept; None: files of the user's that all processes share
+    :ivar account: whose credentials; None: the server's name
+    :ivar allow_hosts: hosts that may be asked although they are elsewhere than the issuer, or private
+    :ivar interactive: ``connect()`` may ask a person to sign in; False: only ``login()`` does
+    :ivar timeout: seconds for a person to sign in
+    :raises ConfigError: they do not go together
+    """
+
+    scopes: Union[Sequence[str], str, None] = None
+    client_id: Optional[str] = None
+    client_secret: Optional[str] = field(default=None, repr=False)
+    issuer: Optional[str] = None
+    auth_method: Optional[str] = None
+    client_metadata_url: Optional[str] = None
+    client_name: str = "mcpsync"
+    callback_port: int = 0
+    redirect_uri: Optional[str] = None
+    way: Union[str, Callable[..., Any]] = "browser"
+    store: Optional[TokenStore] = field(default=None, repr=False)
+    account: Optional[str] = None
+    allow_hosts: Sequence[str] = ()
+    interactive: bool = True
+    timeout: float = 300.0
+
+    def __post_init__(self) -> None:
+        if self.client_secret is not None and not self.client_id:
+            raise ConfigError("client_secret goes with a client_id")
+        if self.auth_method not in _AUTH_METHODS:
+            raise ConfigError("auth_method is one of %s" % ", ".join(str(each) for each in _AUTH_METHODS[1:]))
+        if not callable(self.way) and self.way not in _WAYS:
+            raise ConfigError("way is 'browser', 'paste' or a function")
+        if isinstance(self.callback_port, bool) or not 0 <= self.callback_port < 65536:
+            raise ConfigError("callback_port is a port, or 0 for any")
+        if not self.timeout > 0:
+            raise ConfigError("timeout is a positive number of seconds")
+        if isinstance(self.allow_hosts, str):
+            raise ConfigError("allow_hosts is a list of hosts")
+
+    @property
+    def wanted_scopes(self) -> Optional[Sequence[str]]:
+        """The scopes, one by one."""
+        return self.scopes.split() if isinstance(self.scopes, str) else self.scopes
+
+    @classmethod
+    def of(cls, given: Any) -> OAuth:
+        """From ``"oauth"``, a mapping as config files have it, or an object of this class.
+
+        :raises ConfigError: it is none of them
+        """
+        if isinstance(given, cls):
+            return given
+        if given in ("oauth", True):
+            return cls()
+        if isinstance(given, Mapping):
+            unknown = sorted(set(given) - set(cls.__dataclass_fields__))
+            if unknown:
+                raise ConfigError("unknown option %.60r for signing in" % unknown[0])
+            return cls(**given)
+        raise ConfigError("auth is 'oauth', an OAuth(...) or an object with the Auth interface")
