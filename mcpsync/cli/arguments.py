@@ -50,6 +50,8 @@ class Invocation(NamedTuple):
     :ivar words: the positional arguments
     :ivar server_command: what stood after ``--``
     :ivar env: variables for the server; never shown
+    :ivar url: of a server that is reached, in place of a command
+    :ivar headers: for that; never shown
     """
 
     command: str
@@ -61,6 +63,9 @@ class Invocation(NamedTuple):
     timeout: Optional[float] = None
     protocol: str = "auto"
     env: Mapping[str, str] = {}
+    url: Optional[str] = None
+    headers: Mapping[str, str] = {}
+    transport: str = "auto"
     verbose: bool = False
     args: Optional[str] = None
 
@@ -93,7 +98,7 @@ def _overview() -> str:
         "  %-28s %s" % (("%s %s" % (name, command.words)).rstrip(), command.summary)
         for name, command in COMMANDS.items()
     )
-    return """usage: mcpsync COMMAND [options] (--config FILE [--server NAME] | -- SERVER COMMAND ...)
+    return """usage: mcpsync COMMAND [options] (--config FILE [--server NAME] | --url URL | -- SERVER COMMAND ...)
 
 MCP for code that blocks: a client for servers of the Model Context Protocol.
 
@@ -102,11 +107,13 @@ commands:
 
 options of each but demo (all of them: mcpsync COMMAND --help):
   --config FILE                a config file with servers; --server NAME picks one
-  -- COMMAND ...               or the command that starts a server, last
+  --url URL                    or the URL of a server
+  -- COMMAND ...               or the command that starts one, last
   --json                       JSON on stdout, and nothing else there
 
 examples:
   mcpsync demo
+  mcpsync tools --url https://mcp.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'
   mcpsync tools -- npx -y @modelcontextprotocol/server-everything
   mcpsync call get-sum a=1 b=2 -- npx -y @modelcontextprotocol/server-everything
 
@@ -145,6 +152,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> Invoc
     _check_words(name, command, words, parser)
     found = {key: value for key, value in vars(options).items() if value is not None and key != "help"}
     found["env"] = _variables(found.get("env", ()), environ)
+    found["headers"] = _headers(found.get("headers", ()), environ)
     invocation = Invocation(name, words, server_command, **found)
     _check_target(invocation)
     return invocation
@@ -161,7 +169,7 @@ def _split(argv: Sequence[str]) -> Tuple[List[str], Optional[List[str]]]:
 def _parser(name: str, command: Command) -> _Parser:
     usage = "mcpsync %s [options]" % ("%s %s" % (name, command.words)).rstrip()
     if name != "demo":
-        usage += " (--config FILE [--server NAME] | -- COMMAND ...)"
+        usage += " (--config FILE [--server NAME] | --url URL | -- COMMAND ...)"
     parser = _Parser(
         prog="mcpsync " + name,
         usage=usage,
@@ -176,6 +184,11 @@ def _parser(name: str, command: Command) -> _Parser:
     if name != "demo":
         add("--config", metavar="FILE", help="a config file with servers, as other MCP hosts have them")
         add("--server", metavar="NAME", help="the server of that name in it")
+        add("--url", metavar="URL", help="of a server that is reached over HTTP")
+        add("--header", metavar="'NAME: VALUE'", action="append", dest="headers",
+            help="for each request to the URL; ${VARIABLE} in the value is one of this environment")  # fmt: skip
+        add("--transport", choices=("auto", "http", "sse"),
+            help="for the URL: find it out, Streamable HTTP, or the HTTP+SSE before it")  # fmt: skip
         add("--json", action="store_true", help="JSON on stdout, and nothing else there")
         add("--env", metavar="NAME[=VALUE]", action="append",
             help="a variable for the server; without a value, the one of this environment")  # fmt: skip
@@ -210,9 +223,14 @@ def _check_words(name: str, command: Command, words: List[str], parser: _Parser)
     if len(words) < command.least:
         raise ConfigError("%s: %s is missing: mcpsync %s %s" % (name, command.words.split()[0], name, command.words))
     if command.most is not None and len(words) > command.most:
+        extra = words[command.most]
+        place = (
+            "a server's URL goes behind --url"
+            if "://" in extra
+            else "the command that starts the server goes behind --"
+        )
         raise ConfigError(
-            "%s takes %s and not %r: the command that starts the server goes behind --"
-            % (name, command.words or "no further words", words[command.most])
+            "%s takes %s and not %r: %s" % (name, command.words or "no further words", extra.partition("?")[0], place)
         )
 
 
@@ -234,15 +252,48 @@ def _variables(given: Iterable[str], environ: Mapping[str, str]) -> Dict[str, st
     return found
 
 
+def _headers(given: Sequence[str], environ: Mapping[str, str]) -> Dict[str, str]:
+    if not given:
+        return {}
+    from mcpsync.config.expand import expand
+
+    found: Dict[str, str] = {}
+    for each in given:
+        name, colon, value = each.partition(":")
+        if not colon or not name.strip():
+            raise ConfigError("--header takes 'NAME: VALUE', as 'Authorization: Bearer ${TOKEN}'")
+        expanded = expand(value.strip(), environ)
+        if expanded.missing:
+            raise ConfigError("--header %s: the variable %s is not set" % (name.strip(), expanded.missing[0]))
+        found[name.strip()] = expanded.text
+    return found
+
+
 def _check_target(invocation: Invocation) -> None:
     name = invocation.command
     if name == "demo":
         if invocation.server_command is not None:
             raise ConfigError("demo brings its own server: take away what stands behind --")
-    elif invocation.config is not None and invocation.server_command is not None:
-        raise ConfigError("%s: give --config or a command behind --, not both" % name)
-    elif invocation.config is None:
-        if not invocation.server_command:
-            raise ConfigError("%s: which server? Give --config FILE, or -- and the command that starts it" % name)
-        if invocation.server is not None:
-            raise ConfigError("%s: --server picks a server of a config file: give --config FILE too" % name)
+        return
+    given = [
+        what
+        for what, value in (
+            ("--config", invocation.config),
+            ("--url", invocation.url),
+            ("a command behind --", invocation.server_command),
+        )
+        if value is not None
+    ]
+    if len(given) > 1:
+        raise ConfigError("%s: give %s or %s, not both" % (name, given[0], given[1]))
+    if not given or invocation.server_command == []:
+        raise ConfigError(
+            "%s: which server? Give --config FILE, --url URL, or -- and the command that starts it" % name
+        )
+    if invocation.server is not None and invocation.config is None:
+        raise ConfigError("%s: --server picks a server of a config file: give --config FILE too" % name)
+    if invocation.url is None and (invocation.headers or invocation.transport != "auto"):
+        option = "--header" if invocation.headers else "--transport"
+        raise ConfigError("%s: %s goes with --url; in a config file it stands in the server's entry" % (name, option))
+    if invocation.url is not None and invocation.env:
+        raise ConfigError("%s: --env is for a server that is started, and not for --url" % name)

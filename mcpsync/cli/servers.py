@@ -5,7 +5,20 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+    Union,
+)
 
 from mcpsync.cli.arguments import Invocation, closest
 from mcpsync.cli.asking import Asker
@@ -15,6 +28,10 @@ from mcpsync.config import Config, ServerConfig, load
 from mcpsync.deadline import Timeouts
 from mcpsync.errors import ConfigError, ConnectFailed, InvalidMessage, McpError, RpcError
 from mcpsync.host.filters import ToolFilter
+from mcpsync.host.reach import reach
+
+if TYPE_CHECKING:
+    from mcpsync.client.target import Target
 
 __all__ = ["Server", "closed_after", "find_servers", "for_each", "make_client", "the_one", "uninterrupted"]
 
@@ -75,6 +92,11 @@ def find_servers(invocation: Invocation, output: Output) -> List[Server]:
 
     :raises ConfigError: the file is wrong, or has no such server
     """
+    if invocation.url is not None:
+        client, asker = make_client(
+            invocation.url, invocation, output, headers=invocation.headers, transport=invocation.transport
+        )
+        return [Server(client.name, client, asker)]
     if invocation.config is None:
         assert invocation.server_command is not None
         client, asker = make_client(invocation.server_command, invocation, output)
@@ -110,15 +132,9 @@ def _of_config(server: ServerConfig, invocation: Invocation, output: Output) -> 
     if server.error is not None:
         return Server(server.name, None, error=server.error)
     try:
+        target, options = reach(server, {})
         client, asker = make_client(
-            list(server.command) if server.url is None else server.url,
-            invocation,
-            output,
-            name=server.name,
-            env=server.env,
-            cwd=server.cwd,
-            connect=server.connect_timeout,
-            call=server.timeout,
+            target, invocation, output, connect=server.connect_timeout, call=server.timeout, **options
         )
     except ConfigError as error:
         return Server(server.name, None, error=error.located(server.name))
@@ -126,7 +142,7 @@ def _of_config(server: ServerConfig, invocation: Invocation, output: Output) -> 
 
 
 def make_client(
-    target: Union[str, Sequence[str]],
+    target: Target,
     invocation: Invocation,
     output: Output,
     *,

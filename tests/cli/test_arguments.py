@@ -26,15 +26,36 @@ def test_env_without_a_value_hands_on_the_one_of_this_environment() -> None:
     assert parse(["ping", "--env", "A", "--env", "B=2", *AFTER], {"A": "1", "B": "x"}).env == {"A": "1", "B": "2"}
 
 
+def test_header_values_come_from_variables_so_that_no_list_of_processes_has_them() -> None:
+    line = ["tools", "--url", "http://a", "--header", "Authorization: Bearer ${T}", "--header", "X-A:b"]
+    found = parse(line, {"T": "geheim"})
+    assert found.headers == {"Authorization": "Bearer geheim", "X-A": "b"}
+    assert (found.url, found.transport) == ("http://a", "auto")
+    assert "geheim" not in repr(found)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ([], "say what to do: one of demo, tools, call, "),
         (["tolls", *AFTER], "there is no command 'tolls' (did you mean 'tools'?)"),
         (["--json", "tools"], "the command comes first, its options after it: mcpsync COMMAND --json"),
-        (["tools"], "tools: which server? Give --config FILE, or -- and the command that starts it"),
-        (["tools", "--"], "tools: which server? Give --config FILE, or -- and the command that starts it"),
+        (["tools"], "tools: which server? Give --config FILE, --url URL, or -- and the command that starts it"),
+        (["tools", "--"], "tools: which server? Give --config FILE, --url URL, or -- and the command that starts it"),
         (["tools", "--config", "f", "--", "x"], "tools: give --config or a command behind --, not both"),
+        (["tools", "--url", "http://a", *AFTER], "tools: give --url or a command behind --, not both"),
+        (["tools", "--url", "http://a", "--config", "f"], "tools: give --config or --url, not both"),
+        (["tools", "--url", "http://a", "--server", "x"], "tools: --server picks a server of a config file"),
+        (["tools", "--url", "http://a", "--env", "A=geheim"], "tools: --env is for a server that is started"),
+        (["tools", "--header", "A: geheim", *AFTER], "tools: --header goes with --url"),
+        (["tools", "--transport", "sse", *AFTER], "tools: --transport goes with --url"),
+        (["tools", "--url", "http://a", "--transport", "ws"], "tools: argument --transport: invalid choice: 'ws'"),
+        (["tools", "--url", "http://a", "--header", "geheim"], "--header takes 'NAME: VALUE'"),
+        (["tools", "--url", "http://a", "--header", "A: ${T}"], "--header A: the variable T is not set"),
+        (
+            ["tools", "http://a/?key=geheim"],
+            "tools takes no further words and not 'http://a/': a server's URL goes behind --url",
+        ),
         (["tools", "--server", "x", "--", "x"], "tools: --server picks a server of a config file"),
         (["tools", "--jsno", *AFTER], "tools: there is no option --jsno (did you mean '--json'?)"),
         (["tools", "--js", *AFTER], "tools: there is no option --js"),
