@@ -1,0 +1,51 @@
+"""What of a store concerns one server.
+
+Credentials are kept by issuer, and who starts knows only the server's URL. So there is a second entry, without
+secrets, under the URL and an empty issuer, which says whose credentials are the current ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ContextManager, Optional
+
+from mcpsync.auth.credentials import ClientIdentity, Credentials, StoreKey, TokenStore
+from mcpsync.deadline import Deadline
+
+__all__ = ["Vault"]
+
+
+class Vault:
+    """The credentials for one server and account.
+
+    :param store: where they are kept
+    :param url: of the server
+    :param account: whose
+    """
+
+    def __init__(self, store: TokenStore, url: str, account: str) -> None:
+        self.store = store
+        self.account = account
+        self._key = StoreKey("", url, account)
+
+    def current(self) -> Optional[Credentials]:
+        """The credentials of the last sign-in, in whatever process it was."""
+        pointer = self.store.load(self._key)
+        return None if pointer is None else self.store.load(pointer.key)
+
+    def at(self, key: StoreKey) -> Optional[Credentials]:
+        """Those of one authorization server and resource."""
+        return self.store.load(key)
+
+    def lock(self, key: StoreKey, deadline: Deadline) -> ContextManager[None]:
+        """For whoever is going to replace them."""
+        return self.store.lock(key, deadline)
+
+    def keep(self, credentials: Credentials) -> None:
+        """Keep them, and as the current ones."""
+        self.store.save(credentials.key, credentials)
+        pointer = self.store.load(self._key)
+        if pointer is None or pointer.key != credentials.key:
+            identity = credentials.identity
+            nameless = ClientIdentity(identity.client_id, issuer=identity.issuer, source=identity.source)
+            self.store.save(self._key, replace(credentials, identity=nameless, tokens=None))
