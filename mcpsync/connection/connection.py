@@ -11,10 +11,11 @@ from mcpsync.connection.call import Wanted
 from mcpsync.connection.future import CallFuture
 from mcpsync.connection.link import Link
 from mcpsync.connection.linked import LinkedConnection
+from mcpsync.connection.putting_off import HARMLESS, MOST_DELAYS, delay_for
 from mcpsync.connection.settings import Settings
 from mcpsync.connection.threads import forbid_blocking, is_inner
 from mcpsync.deadline import Deadline
-from mcpsync.errors import ClientClosed, ConnectionLost
+from mcpsync.errors import ClientClosed, ConnectionLost, HttpError
 from mcpsync.transport.base import SessionLost
 
 __all__ = ["Connection"]
@@ -22,17 +23,6 @@ __all__ = ["Connection"]
 T = TypeVar("T")
 
 _TELL_SECONDS = 0.5  # the most that closing waits for what still has to be told
-
-_HARMLESS = (
-    "completion/complete",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/read",
-    "resources/templates/list",
-    "server/discover",
-    "tools/list",
-)
 
 
 class Connection(LinkedConnection):
@@ -61,7 +51,30 @@ class Connection(LinkedConnection):
             return self._calls.run(link, method, params, left)
         except ConnectionLost as error:
             link, left = self._next_link(link, error, method, wanted, began)
+        except HttpError as error:
+            return self._run_later(error, method, params, wanted, began)
         return self._calls.run(link, method, params, left)
+
+    def _run_later(
+        self, error: HttpError, method: str, params: Mapping[str, Any], wanted: Wanted, began: float
+    ) -> Dict[str, Any]:
+        """Make a request again when the server says, as often as it puts it off, but not for ever.
+
+        :raises HttpError: it is not to be made again, or there is no time for that
+        """
+        for _ in range(MOST_DELAYS):
+            delay = delay_for(error, method, wanted, began)
+            if delay is None:
+                break
+            with self._changed:
+                if self._changed.wait_for(lambda: self._closed, delay):
+                    raise ClientClosed(self._end_of_all, server=self.name, method=method)
+            link, left = self._reach(method, wanted, began)
+            try:
+                return self._calls.run(link, method, params, left)
+            except HttpError as again:
+                error = again
+        raise error
 
     def submit(
         self,
@@ -245,4 +258,4 @@ def _may_repeat(link: Link, method: str, error: ConnectionLost) -> bool:
     """
     revision = link.session.revision
     stateless = link.transport.exchange_like and revision is not None and not revision.handshake
-    return stateless and error.maybe_executed and link.cause is None and method in _HARMLESS
+    return stateless and error.maybe_executed and link.cause is None and method in HARMLESS
