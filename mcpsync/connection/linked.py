@@ -8,7 +8,8 @@ States::
                      new          dormant          down          closed, from anywhere
 
 ``waiting`` means that the next attempt is scheduled; calls fail at once and name it. From ``new``, ``dormant`` and
-``down`` the next call opens a link itself.
+``down`` the next call opens a link itself. So it does from ``needs_login``, where an attempt leads that failed because
+nobody is signed in: only that helps then, and it is looked for.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from _thread import allocate_lock
 from typing import Any, Callable, Dict, List, Optional
 
 from mcpsync.connection import lifetime
+from mcpsync.connection.awaiting_login import AwaitingLogin
 from mcpsync.connection.call import Call, Wanted
 from mcpsync.connection.calls import Calls
 from mcpsync.connection.dispatch import Dispatch
@@ -54,6 +56,7 @@ from mcpsync.errors import (
     ConnectionLost,
     ConnectTimeout,
     McpError,
+    NeedsLogin,
     VersionMismatch,
     described,
 )
@@ -130,6 +133,7 @@ class LinkedConnection(Owner):
         self.subscriptions = Subscriptions(
             self.name, self._calls, self.watchdog, self._links, settings.gap, settings.backoff
         )
+        self._login = AwaitingLogin(self.watchdog, self._links, settings.signed_in, self._signed_in)
         self._inbound = Inbound(
             self._calls,
             questions,
@@ -342,6 +346,9 @@ class LinkedConnection(Owner):
             self._attempt_error = self._last_error if isinstance(error, McpError) else None
             if self._closed or self.state != "connecting":
                 pass  # closed meanwhile, or interrupted when the link stood already
+            elif isinstance(error, NeedsLogin):
+                self._set_state("needs_login")
+                self._login.begin()
             elif previous == "new" or not _worth_retrying(error):
                 self._set_state("new" if previous == "new" else "down")
             else:
@@ -371,17 +378,33 @@ class LinkedConnection(Owner):
                 self._schedule()
         self._states.tell_all()
 
-    def _reconnect_in_background(self) -> None:
+    def _reconnect_in_background(self, state: str = "waiting") -> None:
         with self._changed:
-            if self._closed or self.state != "waiting":
+            if self._closed or self.state != state:
                 return
             self._set_state("connecting")
             self._retry = None
         try:
             self._open_here(Deadline(self.timeouts.connect))
         except McpError as error:
-            self._attempt_failed("waiting", error)
+            self._attempt_failed(state, error)
             logger.info("mcpsync: server %r: attempt to connect failed: %s", self.name, error)
+
+    def login_changed(self, needed: bool) -> None:
+        """Calls on the link that stands can do nothing until somebody signs in, or they can again. Quick."""
+        with self._changed:
+            if self.state == "ready":
+                self._states.put("needs_login" if needed else "ready")
+        if needed:
+            self._login.begin()
+        self._states.tell_all()
+
+    def look_for_login(self) -> bool:
+        """Look now whether somebody has signed in; the connection goes on in the background then."""
+        return self._login.look()
+
+    def _signed_in(self) -> None:
+        self._links.submit(lambda: self._reconnect_in_background("needs_login"))
 
     def reconnect(self) -> None:
         """Replace the connection now: close what there is, and open a link on this thread.

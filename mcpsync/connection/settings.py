@@ -51,6 +51,7 @@ class Settings(NamedTuple):
     :ivar senders: threads for what must travel without delaying anyone: one keeps the order, exchanges need several
     :ivar on_state: the user's callback for state changes
     :ivar observer: told of them at once
+    :ivar signed_in: whether somebody has signed in since that was necessary; None: nothing would know
     """
 
     name: str
@@ -70,5 +71,6 @@ class Settings(NamedTuple):
     senders: int = 1
     on_state: Optional[Callable[[str], Any]] = None
     observer: Optional[Observer] = None
+    signed_in: Optional[Callable[[], bool]] = None
     limits: Limits = Limits()
     backoff: Backoff = Backoff()

@@ -1,0 +1,61 @@
+"""Waiting for somebody to sign in, in this process or in another: connecting again would not help until then."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Callable, Optional
+
+from mcpsync.connection.threads import Workers
+from mcpsync.connection.watchdog import Watchdog
+
+__all__ = ["AwaitingLogin"]
+
+_GAP = 5.0  # seconds between looks
+
+
+class AwaitingLogin:
+    """Looks from time to time, as long as it is necessary.
+
+    :param watchdog: keeps the timer
+    :param workers: look, which may take its time
+    :param signed_in: whether somebody has; None: nothing that would know
+    :param resume: goes on with the connection
+    """
+
+    def __init__(
+        self,
+        watchdog: Watchdog,
+        workers: Workers,
+        signed_in: Optional[Callable[[], bool]],
+        resume: Callable[[], None],
+    ) -> None:
+        self._watchdog = watchdog
+        self._workers = workers
+        self._signed_in = signed_in
+        self._resume = resume
+        self._lock = Lock()  # guards the flag
+        self._waits = False
+
+    def begin(self) -> None:
+        """It is necessary. Quick."""
+        with self._lock:
+            if self._waits or self._signed_in is None:
+                return
+            self._waits = True
+        self._watchdog.later(_GAP, self._due)
+
+    def _due(self) -> None:
+        self._workers.submit(self._look)
+
+    def _look(self) -> None:
+        if not self.look():
+            self._watchdog.later(_GAP, self._due)
+
+    def look(self) -> bool:
+        """Look now. True: somebody has signed in, and the connection goes on."""
+        if self._signed_in is None or not self._signed_in():
+            return False
+        with self._lock:
+            self._waits = False
+        self._resume()
+        return True
