@@ -37,15 +37,17 @@ def test_a_person_signs_in(path, place):
 def test_each_way_to_prove_who_the_client_is(method, known):
     secret = None if method == "none" else "s e+c%r:et/ü"
     clients = {"my id:1": secret} if known else {}
-    with AuthorizationServer(auth_methods=[method], registration=not known, clients=clients) as server:
-        with ProtectedServer(server) as resource:
-            options = IdentityOptions("my id:1", secret) if known else IdentityOptions()
-            made = sign_in_at(resource, options=options)
-            assert made.identity.auth_method == method
-            again = refresh(made, Web(resource.url), Deadline(SOON))
-            assert again.access_token in server.access
-            assert revoke(made, Web(resource.url), Deadline(SOON))
-            assert server.refused == []
+    options = IdentityOptions("my id:1", secret) if known else IdentityOptions()
+    with (
+        AuthorizationServer(auth_methods=[method], registration=not known, clients=clients) as server,
+        ProtectedServer(server) as resource,
+    ):
+        made = sign_in_at(resource, options=options)
+        assert made.identity.auth_method == method
+        again = refresh(made, Web(resource.url), Deadline(SOON))
+        assert again.access_token in server.access
+        assert revoke(made, Web(resource.url), Deadline(SOON))
+        assert server.refused == []
 
 
 def test_a_browser_here():
