@@ -7,7 +7,7 @@ of a timeout per step, so that the whole never takes longer than what was asked 
 
 from __future__ import annotations
 
-import time
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple, Union
 
 if TYPE_CHECKING:
@@ -30,7 +30,10 @@ class Deadline:
     __slots__ = ("at",)
 
     def __init__(self, seconds: Optional[float] = None) -> None:
-        self.at = _INFINITE if seconds is None else time.monotonic() + min(seconds, _LONGEST)
+        if seconds is None:
+            self.at = _INFINITE
+        else:
+            self.at = monotonic() + (seconds if seconds < _LONGEST else _LONGEST)
 
     @classmethod
     def at_moment(cls, at: float) -> Deadline:
@@ -43,12 +46,12 @@ class Deadline:
         """Seconds left, never negative; None: no limit."""
         if self.at == _INFINITE:
             return None
-        return max(0.0, self.at - time.monotonic())
+        return max(0.0, self.at - monotonic())
 
     @property
     def expired(self) -> bool:
         """Whether the moment has passed."""
-        return self.at != _INFINITE and time.monotonic() >= self.at
+        return self.at != _INFINITE and monotonic() >= self.at
 
     def sooner(self, seconds: Optional[float]) -> Deadline:
         """This deadline, or the one that many seconds from now if that comes first."""

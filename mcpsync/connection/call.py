@@ -1,18 +1,15 @@
 """A call: what one invocation owns from its first request to its outcome.
 
 A *request* is one id on the wire; a call may take several. Whoever retires the request in the session's table
-completes the call, so :meth:`Call.complete` runs exactly once per request. A blocking call waits on a raw lock:
-that wakes a thread in two thirds of the time that a Future or an Event takes.
+completes the call, so :meth:`Call.complete` runs exactly once per request.
 """
 
 from __future__ import annotations
 
-import _thread
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional
 
-from mcpsync.connection import threads
 from mcpsync.connection.dispatch import Lane, Pump
-from mcpsync.connection.threads import SIGNAL_SECONDS
+from mcpsync.connection.wakeup import NOBODY, LockWakeup, Wakeup
 from mcpsync.deadline import FOREVER, Deadline, Timeouts
 
 if TYPE_CHECKING:
@@ -21,9 +18,6 @@ if TYPE_CHECKING:
     from mcpsync.errors import McpError
 
 __all__ = ["Call", "ContinuedCall", "PumpedCall", "Wanted"]
-
-allocate_lock = _thread.allocate_lock
-get_ident = _thread.get_ident
 
 _LEAST_SECONDS = 0.001
 
@@ -79,10 +73,12 @@ class Wanted:
 class Call:
     """A call that a thread waits for.
 
+    :param wakeup: wakes the thread; a lock if none is given
     :ivar method: MCP method
     :ivar wanted: what its caller wants
     :ivar request_id: id of the request that it waits for at the moment
     :ivar link: the link that the request went over
+    :ivar woken: whether it has been woken since it last waited
     :ivar answered: whether that request has been retired
     :ivar result: its answer's result object
     :ivar failure: or why there is none
@@ -95,6 +91,7 @@ class Call:
     request_id = 0
     link: Optional[Link] = None
     answered = False
+    woken = False
     result: Optional[Dict[str, Any]] = None
     failure: Optional[McpError] = None
     ended: Optional[McpError] = None
@@ -105,11 +102,10 @@ class Call:
     background = False
     """Nobody waits for its answer: a stream of notifications, a sign of life."""
 
-    def __init__(self, method: str, wanted: Wanted) -> None:
+    def __init__(self, method: str, wanted: Wanted, wakeup: Optional[Wakeup] = None) -> None:
         self.method = method
         self.wanted = wanted
-        self._lock = lock = allocate_lock()
-        lock.acquire()
+        self._wakeup = LockWakeup() if wakeup is None else wakeup
 
     def more(self) -> Extras:
         """The extras, made on first use."""
@@ -128,15 +124,19 @@ class Call:
 
     def wake(self) -> None:
         """End one :meth:`wait`."""
-        self._lock.release()
+        self.woken = True
+        self._wakeup.wake()
 
     def wait(self) -> None:
         """Wait to be woken. The watchdog sees to it that this happens."""
-        if get_ident() != threads.main_ident:
-            self._lock.acquire()
-            return
-        while not self._lock.acquire(True, SIGNAL_SECONDS):
-            pass
+        while not self.woken:
+            self._wakeup.wait()
+        self.woken = False
+
+    def done_waiting(self) -> Wakeup:
+        """Nobody waits for it any more: gives what woke the thread."""
+        wakeup, self._wakeup = self._wakeup, NOBODY
+        return wakeup
 
     def check_ended(self) -> None:
         """
@@ -151,6 +151,7 @@ class Call:
             self.extras.lane.after_fork()
         if self.pump is not None:
             self.pump.after_fork()
+        self._wakeup.after_fork()
         self.complete(None, error)
 
     def again(self) -> None:

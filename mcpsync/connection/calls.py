@@ -19,6 +19,7 @@ from mcpsync.connection.link import Link, loss_for
 from mcpsync.connection.questions import Questions
 from mcpsync.connection.threads import Workers, start_inner
 from mcpsync.connection.visits import Visits
+from mcpsync.connection.wakeup import Wakeups
 from mcpsync.connection.watchdog import Watchdog
 from mcpsync.core.rounds import Done, Failed, Rounds, Visit
 from mcpsync.deadline import FOREVER, Deadline
@@ -31,7 +32,7 @@ from mcpsync.errors import (
     RequestTimeout,
     UrlElicitationRequired,
 )
-from mcpsync.transport.base import Frame
+from mcpsync.transport.base import NO_HEADERS, Frame
 
 __all__ = ["Calls", "send_quietly"]
 
@@ -39,6 +40,7 @@ logger = logging.getLogger("mcpsync")
 
 T = TypeVar("T")
 
+_new = tuple.__new__  # on the path of every call; the constructor of a named tuple is a Python function
 TELL_SECONDS = 5.0  # for what the control worker sends
 
 
@@ -76,6 +78,7 @@ class Calls:
         self._never_pumps = dispatch.never_pumps
         self.clock = Clock(watchdog)
         self.visits = Visits()
+        self.wakeups = Wakeups()
         self._asking = Asking(questions, self.clock, self.visits, watchdog)
         self._between: Set[Call] = set()  # being continued; each step on it is atomic, as calls hash by identity
 
@@ -87,10 +90,16 @@ class Calls:
         :raises McpError: whatever ended it
         """
         if self._never_pumps or not self._dispatch.pumps_here():
-            return self._run(link, Call(method, wanted), params)
-        call = PumpedCall(method, wanted)
-        with self._dispatch.pumping(call.own_pump):
-            return self._run(link, call, params)
+            if link.transport.exchange_like:
+                return self._run(link, Call(method, wanted), params)
+            call = Call(method, wanted, self.wakeups.take())
+            try:
+                return self._run(link, call, params)
+            finally:
+                self.wakeups.give_back(call.done_waiting())
+        pumped = PumpedCall(method, wanted)
+        with self._dispatch.pumping(pumped.own_pump):
+            return self._run(link, pumped, params)
 
     def _run(self, link: Link, call: Call, params: Mapping[str, Any]) -> Dict[str, Any]:
         try:
@@ -148,7 +157,7 @@ class Calls:
             else:
                 if send_by is None:
                     send_by = call.deadline if call.extras is None else call.extras.sooner(call.deadline)
-                transport.send(Frame(data, call.method), call, send_by)
+                transport.send(_new(Frame, (data, call.method, NO_HEADERS)), call, send_by)
         except McpError:
             if not link.session.retire(call):
                 return  # ended by somebody else meanwhile, and that outcome holds

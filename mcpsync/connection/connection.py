@@ -211,6 +211,7 @@ class Connection(LinkedConnection):
         self._links.stop()
         self._steps.stop()
         self.dispatch.stop()
+        self._calls.wakeups.close()
         self.watchdog.stop()
         self.watchdog.join(deadline.remaining())
         self._control.drain(deadline.remaining())

@@ -63,7 +63,7 @@ def _default(value: Any) -> Any:
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_default)
 _ASCII_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_default)
 _DECODER = json.JSONDecoder()
-_raw_decode = _DECODER.raw_decode
+_scan_once = getattr(_DECODER, "scan_once")  # noqa: B009 - absent from the type stubs
 
 
 def _text_encoder() -> Callable[[Any], str]:
@@ -98,24 +98,37 @@ def _encode_plain(value: Any) -> bytes:
 
 
 def _decode_plain(data: bytes) -> Any:
-    text = data.decode()
     try:
-        value, end = _raw_decode(text)
-        if end == len(text):
-            return value
-    except json.JSONDecodeError:
-        pass  # a BOM or white space at the start is legal enough: the slow way tells
-    return _DECODER.decode(text.lstrip("\ufeff"))
+        text = data.decode()
+        try:
+            value, end = _scan_once(text, 0)
+            if end == len(text):
+                return value
+        except (StopIteration, json.JSONDecodeError):
+            pass  # a BOM or white space at the start is legal enough: the slow way tells
+        return _DECODER.decode(text.lstrip("\ufeff"))
+    except (RecursionError, ValueError) as error:
+        raise _invalid(data, error) from None
+
+
+def _invalid(data: bytes, error: Exception) -> InvalidMessage:
+    if isinstance(error, RecursionError):
+        return InvalidMessage("JSON nested too deeply: %s" % excerpt(data))
+    if isinstance(error, UnicodeDecodeError):
+        return InvalidMessage("invalid UTF-8 at byte %d: %s" % (error.start, excerpt(data)))
+    return InvalidMessage("invalid JSON (%s): %s" % (error, excerpt(data)))
 
 
 encode: Callable[[Any], bytes] = _encode_plain
 """JSON text in UTF-8; raises :exc:`ValueError` for what has no JSON form: NaN, a circular structure, an object that is
 none of JSON's types."""
-_decode: Callable[[bytes], Any] = _decode_plain
+decode: Callable[[bytes], Any] = _decode_plain
+"""The value of a JSON text in UTF-8; raises :exc:`~mcpsync.errors.InvalidMessage` for what is no JSON, or no UTF-8: the
+text says where."""
 
 
 def _use_orjson() -> None:
-    global encode, _decode
+    global encode, decode
     try:
         import orjson
     except ImportError:
@@ -138,25 +151,10 @@ def _use_orjson() -> None:
         except ValueError:  # a lone surrogate, NaN, a BOM: the standard library decides
             return _decode_plain(data)
 
-    encode, _decode = encode_fast, decode_fast
+    encode, decode = encode_fast, decode_fast
 
 
 _use_orjson()
-
-
-def decode(data: bytes) -> Any:
-    """The value of a JSON text in UTF-8.
-
-    :raises InvalidMessage: it is no JSON, or no UTF-8; the text says where
-    """
-    try:
-        return _decode(data)
-    except RecursionError:
-        raise InvalidMessage("JSON nested too deeply: %s" % excerpt(data)) from None
-    except UnicodeDecodeError as error:
-        raise InvalidMessage("invalid UTF-8 at byte %d: %s" % (error.start, excerpt(data))) from None
-    except ValueError as error:
-        raise InvalidMessage("invalid JSON (%s): %s" % (error, excerpt(data))) from None
 
 
 def excerpt(data: bytes, limit: int = 200) -> str:
@@ -181,8 +179,18 @@ def _quoted(method: str) -> bytes:
     return encode(method)
 
 
-def request(request_id: int, method: str, params: bytes) -> bytes:
-    """A request whose parameters are JSON already."""
+def request(request_id: int, method: str, params: bytes, meta: bytes = b"") -> bytes:
+    """A request whose parameters are JSON already, and so is ``_meta``, which is none of them."""
+    if meta:
+        if len(params) == 2:  # {}
+            params = b'{"_meta":%s}' % meta
+        else:
+            return b'{"jsonrpc":"2.0","id":%d,"method":%s,"params":%s,"_meta":%s}}' % (
+                request_id,
+                _quoted(method),
+                params[:-1],
+                meta,
+            )
     return b'{"jsonrpc":"2.0","id":%d,"method":%s,"params":%s}' % (request_id, _quoted(method), params)
 
 

@@ -95,6 +95,7 @@ class Oddity(NamedTuple):
 
 Event = Union[Answered, Progressed, Asked, Withdrawn, Notified, Oddity]
 
+_new = tuple.__new__  # on the path of every call; the constructor of a named tuple is a Python function
 _NO_PARAMS: Dict[str, Any] = {}
 _LISTEN = "subscriptions/listen"
 
@@ -167,9 +168,7 @@ class Session(Generic[CallT]):
                 extra = self._meta_json
         except ValueError as error:
             raise ValueError("%s: the parameters have no JSON form: %s" % (method, error)) from None
-        if extra:
-            body = b'%s%s"_meta":%s}' % (body[:-1], b"," if len(body) > 2 else b"", extra)
-        data = jsonrpc.request(request_id, method, body)
+        data = jsonrpc.request(request_id, method, body, extra)
         call.request_id = request_id
         if progress:
             self._watched[request_id] = call
@@ -295,7 +294,7 @@ class Session(Generic[CallT]):
         self._watched.pop(request_id, None)
         result = message.get("result")
         if type(result) is dict:
-            return Answered(call, result, None)
+            return _new(Answered, (call, result, None))
         error = message.get("error")
         if type(error) is dict:
             return Answered(call, None, _rpc_error(error))

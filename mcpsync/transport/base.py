@@ -22,12 +22,12 @@ from typing import Callable, Hashable, Mapping, NamedTuple, Optional, Protocol
 from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectionLost, McpError
 
-__all__ = ["Frame", "Request", "SessionLost", "Sink", "StreamId", "Transport", "TransportFactory"]
+__all__ = ["NO_HEADERS", "Frame", "Request", "SessionLost", "Sink", "StreamId", "Transport", "TransportFactory"]
 
 StreamId = Hashable
 """Names the stream that a frame came on. Stream-like transports have one, None."""
 
-_NO_HEADERS: Mapping[str, str] = {}
+NO_HEADERS: Mapping[str, str] = {}
 
 
 class Frame(NamedTuple):
@@ -40,7 +40,7 @@ class Frame(NamedTuple):
 
     data: bytes
     method: Optional[str] = None
-    headers: Mapping[str, str] = _NO_HEADERS
+    headers: Mapping[str, str] = NO_HEADERS
 
 
 class SessionLost(ConnectionLost):

@@ -19,11 +19,11 @@ STDLIB = Codec(jsonrpc._encode_plain, jsonrpc._decode_plain)
 
 def orjson_codec() -> Optional[Codec]:
     """What the library uses where ``orjson`` is installed; None where it is not."""
-    before = jsonrpc.encode, jsonrpc._decode
+    before = jsonrpc.encode, jsonrpc.decode
     try:
-        jsonrpc.encode, jsonrpc._decode = STDLIB
+        jsonrpc.encode, jsonrpc.decode = STDLIB
         jsonrpc._use_orjson()
-        found = Codec(jsonrpc.encode, jsonrpc._decode)
+        found = Codec(jsonrpc.encode, jsonrpc.decode)
     finally:
-        jsonrpc.encode, jsonrpc._decode = before
+        jsonrpc.encode, jsonrpc.decode = before
     return None if found == STDLIB else found

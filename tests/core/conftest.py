@@ -15,7 +15,7 @@ def codec(request, monkeypatch):
     if chosen is None:
         pytest.skip("orjson is not installed")
     monkeypatch.setattr(jsonrpc, "encode", chosen.encode)
-    monkeypatch.setattr(jsonrpc, "_decode", chosen.decode)
+    monkeypatch.setattr(jsonrpc, "decode", chosen.decode)
     jsonrpc._quoted.cache_clear()
     return request.param
 

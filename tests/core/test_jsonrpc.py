@@ -224,7 +224,7 @@ def outcome(function, argument):
     """The value with its type, or that there is none; comparable, NaN too."""
     try:
         return repr(function(argument))
-    except ValueError:
+    except (ValueError, InvalidMessage):
         return "refused"
 
 
