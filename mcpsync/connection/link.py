@@ -16,7 +16,15 @@ from mcpsync.connection.threads import inner_thread
 from mcpsync.core.headers import Mirror, request_headers
 from mcpsync.core.session import Answered, Event, Oddity, Session
 from mcpsync.deadline import FOREVER, Deadline
-from mcpsync.errors import ClientClosed, ConnectFailed, ConnectionLost, McpError, ProcessExited, described
+from mcpsync.errors import (
+    ClientClosed,
+    ConnectFailed,
+    ConnectionLost,
+    HttpError,
+    McpError,
+    ProcessExited,
+    described,
+)
 from mcpsync.transport.base import Frame, Request
 
 if TYPE_CHECKING:
@@ -150,6 +158,8 @@ class Link:
     def broken(self, request: Request, cause: McpError) -> None:
         """The exchange of one request ended without an answer."""
         call: Any = request  # what travels as a request is a call of ours
+        if isinstance(cause, HttpError):
+            self.heard = True  # an error is an answer, if to nothing else than to the question whether it lives
         if self.session.retire(call):
             call.complete(None, cause)
 

@@ -26,7 +26,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Type, Union
 
-__all__ = ["Exchange", "HttpPeer", "Proxy", "Recorded", "blackhole", "tool_result"]
+__all__ = ["Exchange", "HttpPeer", "Proxy", "Recorded", "Relay", "blackhole", "tool_result"]
 
 PATIENCE = 20.0
 SSE = "text/event-stream"
@@ -416,6 +416,44 @@ class Proxy(_Listening):
             else:
                 upstream.sendall(head)
             _pump(sock, upstream)
+
+
+class Relay(_Listening):
+    """Hands bytes on to an address, until the packets vanish: then nothing more arrives, and nothing is closed.
+
+    :param upstream: host and port
+    """
+
+    def __init__(self, upstream: Tuple[str, int]) -> None:
+        self._upstream = upstream
+        self.vanishing = threading.Event()
+        super().__init__("peer-relay")
+
+    def __enter__(self) -> Relay:
+        return self
+
+    def vanish(self) -> None:
+        """From here on packets vanish, those of new connections too."""
+        self.vanishing.set()
+
+    def heal(self) -> None:
+        """They arrive again, but for those of the connections that were there before."""
+        self.vanishing.clear()
+
+    def serve(self, sock: Any, number: int) -> None:
+        lost = self.vanishing.is_set()
+        with socket.create_connection(self._upstream) as upstream:
+            self.keep(upstream)
+            ways = {sock: upstream, upstream: sock}
+            while not lost:
+                ready, _, _ = select.select(list(ways), [], [])
+                lost = self.vanishing.is_set()
+                for each in ready:
+                    data = b"" if lost else each.recv(65536)
+                    if not data and not lost:
+                        return
+                    ways[each].sendall(data)
+            self.closing.wait()
 
 
 def _pump(one: Any, other: Any) -> None:

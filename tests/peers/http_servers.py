@@ -145,6 +145,7 @@ class Legacy(_Server):
             except queue.Empty:
                 continue
             if message is None:
+                exchange.end()
                 return
             exchange.event(message)
 

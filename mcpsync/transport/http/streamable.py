@@ -78,6 +78,7 @@ class StreamableHttp:
         self._limit = max_message
         self._life = Life(server_name)
         self._session: Mapping[str, str] = _NO_HEADERS  # replaced as a whole, so that it can be compared by identity
+        self._forgotten = False  # the server does not know the session any more
         self._version: Mapping[str, str] = _NO_HEADERS
         self._commands: SimpleQueue[Optional[Callable[[], None]]] = SimpleQueue()
         self._kinds: Dict[bytes, str] = {}
@@ -186,6 +187,9 @@ class StreamableHttp:
         opens_session = frame.method == "initialize"
         if opens_session:
             self._session = _NO_HEADERS
+            self._forgotten = False
+        elif self._forgotten:
+            raise SessionLost("the server no longer knows the session", server=self._server)
         session = self._session
         version = frame.headers.get("MCP-Protocol-Version")
         if version is not None and self._version.get("MCP-Protocol-Version") != version:
@@ -310,6 +314,7 @@ class StreamableHttp:
         if session and (status == 404 or (status == 400 and says_no_session(body))):
             if self._session is session:
                 self._session = _NO_HEADERS
+                self._forgotten = True
             raise SessionLost("the server no longer knows the session", server=self._server)
         refused = refusal(response, body, self._server)
         if request is not None and self._declines and frame.method == "initialize" and may_be_older(status, body):
