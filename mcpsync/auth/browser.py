@@ -194,15 +194,20 @@ class _PasteVisit:
 
 
 def ask_on_terminal(url: str) -> str:
-    """Show a URL on stderr, and read a line."""
-    stream = sys.stderr
-    if stream is not None:
-        stream.write(
+    """Show a URL on stderr, and read a line.
+
+    :raises EOFError: there is nothing to read from
+    """
+    if sys.stderr is not None:
+        sys.stderr.write(
             "To sign in, open this in a browser:\n\n  %s\n\nIt ends at an address on 127.0.0.1 that may not load. "
             "Copy that whole address and paste it here:\n" % url
         )
-        stream.flush()
-    return input()
+        sys.stderr.flush()
+    line = "" if sys.stdin is None else sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line
 
 
 # -- whatever the host has -------------------------------------------------------------------------------------------

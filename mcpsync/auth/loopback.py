@@ -217,7 +217,7 @@ def _listener(family: int, port: int) -> socket.socket:
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listener.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", port))
-        listener.listen(16)
+        listener.listen(64)
     except BaseException:
         listener.close()
         raise
