@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
     from mcpsync import types
+    from mcpsync.auth.oauth import OAuth
     from mcpsync.client import Client, connect
     from mcpsync.connection.backoff import Backoff
     from mcpsync.connection.future import CallFuture
@@ -69,6 +70,7 @@ _HOME = {
     "Client": "mcpsync.client",
     "Host": "mcpsync.host",
     "Limits": "mcpsync.connection.settings",
+    "OAuth": "mcpsync.auth.oauth",
     "Timeouts": "mcpsync.deadline",
     "connect": "mcpsync.client",
 }
@@ -96,6 +98,7 @@ __all__ = [
     "MessageTooLarge",
     "MethodNotFound",
     "NeedsLogin",
+    "OAuth",
     "Overloaded",
     "PageLimit",
     "PolicyDenied",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Union
 
 from mcpsync.auth.credentials import TokenStore
 from mcpsync.errors import ConfigError
 
+if TYPE_CHECKING:
+    from mcpsync.auth.browser import Way
+    from mcpsync.auth.identity import IdentityOptions
+
 __all__ = ["OAuth"]
 
-_AUTH_METHODS = (None, "none", "client_secret_basic", "client_secret_post")
 _WAYS = ("browser", "paste")
 
 
@@ -19,19 +22,23 @@ class OAuth:
     """How to sign in to one server. All of it is optional: servers that follow the specification need nothing.
 
     :ivar scopes: to ask for; None: what the server says, which is mostly right
-    :ivar client_id: of a client that was registered beforehand; it needs ``issuer`` where the authorization server is
-        to be held to it
+    :ivar client_id: of a client that was registered beforehand
     :ivar client_secret: of that client; secret
-    :ivar issuer: the only authorization server that this client is used with; None: the first one that is found
+    :ivar issuer: the only authorization server that may be used; None: the one that the server names, and that one only
+        from then on where there is a ``client_id``
+    :ivar server_metadata_url: of the authorization server's metadata, where that is at no place that is specified
     :ivar auth_method: how the client proves itself at the token endpoint: ``none``, ``client_secret_basic`` or
         ``client_secret_post``; None: what the server prefers
     :ivar client_metadata_url: URL of a Client ID Metadata Document, the client's id where the server takes such
-    :ivar client_name: shown by the authorization server when this client registers itself
+    :ivar client_name: under which this client registers itself
+    :ivar application_type: under which it does: ``native`` or ``web``
     :ivar callback_port: of the callback on this machine; 0: any that is free. A registered client needs the one that it
         was registered with.
     :ivar redirect_uri: in place of the callback on this machine, for ways of the host's own
-    :ivar way: how a person signs in: ``"browser"``, ``"paste"`` (the URL is printed, the code typed in), or a function
-        of the host's
+    :ivar way: how a person signs in: ``"browser"``; ``"paste"`` (the URL is shown on the terminal, and the address
+        that a browser elsewhere ends at is pasted); a function of the host's that gets the URL and gives that address;
+        or an object of :mod:`mcpsync.auth.browser`
+    :ivar parameters: more of them for the authorization endpoint, which a provider wants
     :ivar store: where credentials are kept; None: files of the user's that all processes share
     :ivar account: whose credentials; None: the server's name
     :ivar allow_hosts: hosts that may be asked although they are elsewhere than the issuer, or private
@@ -44,12 +51,15 @@ class OAuth:
     client_id: Optional[str] = None
     client_secret: Optional[str] = field(default=None, repr=False)
     issuer: Optional[str] = None
+    server_metadata_url: Optional[str] = None
     auth_method: Optional[str] = None
     client_metadata_url: Optional[str] = None
     client_name: str = "mcpsync"
+    application_type: str = "native"
     callback_port: int = 0
     redirect_uri: Optional[str] = None
-    way: Union[str, Callable[..., Any]] = "browser"
+    way: Union[str, Callable[[str], str], Way] = "browser"
+    parameters: Optional[Mapping[str, str]] = field(default=None, repr=False)
     store: Optional[TokenStore] = field(default=None, repr=False)
     account: Optional[str] = None
     allow_hosts: Sequence[str] = ()
@@ -57,12 +67,8 @@ class OAuth:
     timeout: float = 300.0
 
     def __post_init__(self) -> None:
-        if self.client_secret is not None and not self.client_id:
-            raise ConfigError("client_secret goes with a client_id")
-        if self.auth_method not in _AUTH_METHODS:
-            raise ConfigError("auth_method is one of %s" % ", ".join(str(each) for each in _AUTH_METHODS[1:]))
-        if not callable(self.way) and self.way not in _WAYS:
-            raise ConfigError("way is 'browser', 'paste' or a function")
+        if not callable(self.way) and not hasattr(self.way, "begin") and self.way not in _WAYS:
+            raise ConfigError("way is 'browser', 'paste', a function or an object of mcpsync.auth.browser")
         if isinstance(self.callback_port, bool) or not 0 <= self.callback_port < 65536:
             raise ConfigError("callback_port is a port, or 0 for any")
         if not self.timeout > 0:
@@ -74,6 +80,35 @@ class OAuth:
     def wanted_scopes(self) -> Optional[Sequence[str]]:
         """The scopes, one by one."""
         return self.scopes.split() if isinstance(self.scopes, str) else self.scopes
+
+    @property
+    def identity_options(self) -> IdentityOptions:
+        """What concerns the client."""
+        from mcpsync.auth.identity import IdentityOptions
+
+        return IdentityOptions(
+            client_id=self.client_id,
+            client_secret=self.client_secret,
+            client_issuer=self.issuer,
+            auth_method=self.auth_method,
+            metadata_url=self.client_metadata_url,
+            client_name=self.client_name,
+            application_type=self.application_type,
+        )
+
+    @property
+    def chosen_way(self) -> Way:
+        """How a person signs in."""
+        from mcpsync.auth.browser import Browser, OwnWay, Paste
+
+        if self.way == "browser":
+            return Browser(self.callback_port, self.redirect_uri)
+        if self.way == "paste":
+            return Paste(None, self.callback_port, self.redirect_uri)
+        if callable(self.way):
+            return OwnWay(self.way, self.redirect_uri, self.callback_port)
+        way: Any = self.way  # checked when it was given
+        return way  # type: ignore[no-any-return]
 
     @classmethod
     def of(cls, given: Any) -> OAuth:

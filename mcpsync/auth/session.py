@@ -24,7 +24,7 @@ from mcpsync.auth.vault import Vault
 from mcpsync.deadline import Deadline
 from mcpsync.errors import AuthError, InsufficientScope, McpError, NeedsLogin
 
-__all__ = ["Refresher", "Refusal", "Session"]
+__all__ = ["Refresher", "Refusal", "Session", "SignInEnded"]
 
 logger = logging.getLogger("mcpsync")
 
@@ -41,15 +41,35 @@ _UNSIGNED: Mapping[str, str] = {}
 class Refusal(Protocol):
     """What the transport tells of a request that was refused (``Challenge`` of ``transport.http.authorization``)."""
 
-    status: int
-    method: str
-    headers: Mapping[str, str]
-    sent: Mapping[str, str]
-    earlier: Tuple[Any, ...]
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def sent(self) -> Mapping[str, str]: ...
+
+    @property
+    def earlier(self) -> Tuple[Any, ...]: ...
+
+
+class SignInEnded(NeedsLogin):
+    """The authorization server wants the refresh token no more.
+
+    :ivar client_gone: nor the client that was registered there
+    """
+
+    def __init__(self, message: str, *, client_gone: bool = False) -> None:
+        super().__init__(message)
+        self.client_gone = client_gone
 
 
 Refresher = Callable[[Credentials, Deadline], Tokens]
-"""Exchanges a refresh token; raises :class:`~mcpsync.NeedsLogin` if the server wants that token no more."""
+"""Exchanges a refresh token; raises :class:`SignInEnded` if that is the end of it."""
 
 
 class _Signed(NamedTuple):
@@ -140,6 +160,11 @@ class Session:
         return self._reason is not None and not self.look()
 
     @property
+    def signed_out(self) -> bool:
+        """Whether somebody had to sign in when that was looked at last."""
+        return self._reason is not None
+
+    @property
     def credentials(self) -> Optional[Credentials]:
         """What requests are signed with at the moment."""
         signed = self._signed
@@ -168,15 +193,18 @@ class Session:
             self.vault.keep(stamped)
             self._unsaved = False
 
-    def forget(self, reason: str) -> Optional[Credentials]:
-        """Drop the tokens here and in the store; gives what there was."""
-        current = self.credentials or self.vault.current()
+    def forget(self) -> Optional[Credentials]:
+        """Drop the credentials here and in the store; gives what there was.
+
+        :raises AuthError: the store cannot be changed
+        """
+        current = self.vault.current() or self.credentials
         if current is None:
             return None
         with self.vault.lock(current.key, Deadline(_RENEW_SECONDS)):
             stored = self.vault.at(current.key) or current
-            self.vault.store.save(current.key, replace(stored, tokens=None))
-        self._need_login(reason)
+            self.vault.remove(stored)
+        self._need_login("somebody signed out")
         return stored
 
     def close(self, deadline: Deadline) -> None:
@@ -323,7 +351,7 @@ class Session:
         # the lock is held
         try:
             fresh = self._refresher(current, deadline)
-        except NeedsLogin:
+        except SignInEnded as ended:
             again = self.vault.at(current.key)
             if again is not None and again.tokens is not None and again.tokens.refresh_token != tokens.refresh_token:
                 self._adopt(again)  # by one that does not know the lock
@@ -331,7 +359,10 @@ class Session:
             self._dead.update((token, tokens.access_token))
             if self.look() and self._is_newer(token):
                 return  # somebody has signed in elsewhere
-            self.vault.store.save(current.key, replace(current, tokens=None))
+            if ended.client_gone:
+                self.vault.remove(current)
+            else:
+                self.vault.store.save(current.key, replace(current, tokens=None))
             raise
         fresh = replace(
             fresh, refresh_token=fresh.refresh_token or tokens.refresh_token, scope=fresh.scope or tokens.scope

@@ -49,3 +49,8 @@ class Vault:
             identity = credentials.identity
             nameless = ClientIdentity(identity.client_id, issuer=identity.issuer, source=identity.source)
             self.store.save(self._key, replace(credentials, identity=nameless, tokens=None))
+
+    def remove(self, credentials: Credentials) -> None:
+        """Forget them, the client's registration with them."""
+        self.store.delete(credentials.key)
+        self.store.delete(self._key)

@@ -10,6 +10,8 @@ from mcpsync.client.held import Held
 from mcpsync.client.options import Options, build
 from mcpsync.client.paging import Listing
 from mcpsync.connection.call import Wanted
+from mcpsync.connection.threads import forbid_blocking
+from mcpsync.deadline import Deadline
 from mcpsync.errors import ConfigError, InvalidMessage, McpError
 
 if TYPE_CHECKING:
@@ -34,10 +36,11 @@ def connect(target: Target, **options: Any) -> Client:
     :raises ConfigError: target or options are wrong
     :raises ConnectFailed: the server cannot be reached, or its process ended (:class:`~mcpsync.ProcessExited`)
     :raises VersionMismatch: no protocol revision in common
+    :raises AuthError: signing in failed; :class:`~mcpsync.NeedsLogin` where nobody may be asked to
     """
     client = Client(target, **options)
     try:
-        client.open()
+        client.open(interactive=True)
     except BaseException:
         client.close()
         raise
@@ -73,7 +76,7 @@ class Client(Features):
         ``on_resources_changed``
     :param on_notification: gets method and params of every notification
     :param on_state: gets each new state of the connection: ``connecting``, ``ready``, ``waiting`` (for the next
-        attempt), ``down``, ``dormant``, ``closed``
+        attempt), ``down``, ``dormant``, ``needs_login`` (connecting again would not help), ``closed``
     :param observer: for a host of several clients: told of states and changed tools at once, see
         :class:`~mcpsync.connection.observer.Observer`
     :param callbacks: where all of these run, but for the observer: ``"pool"`` (threads of the library), ``"caller"``
@@ -88,6 +91,8 @@ class Client(Features):
     :param max_message: bytes; a longer message ends the connection
     :param transport: for a URL: ``"http"`` (Streamable HTTP), ``"sse"`` (the HTTP+SSE before it), or ``"auto"``: the
         former, and the latter where a server has only that; found out once per URL
+    :param auth: signs requests over HTTP: ``"oauth"``, an :class:`~mcpsync.OAuth`, or an object with the methods of
+        :class:`~mcpsync.transport.http.authorization.Auth`
     :param headers: HTTP headers for each request: a mapping, or a function that gives one and is called for each
     :param verify: path of a CA bundle for HTTPS, or False; by default as the environment has it
     :param cert: path of a client certificate, or of certificate and key
@@ -112,7 +117,7 @@ class Client(Features):
         self._target = target
         self._options = Options(**options)
         self._held = Held()
-        self._connection: Connection = build(target, self._options, self._held)
+        self._connection, self._signing = build(target, self._options, self._held)
         self._wanted = Wanted(self._connection.timeouts)
         self._closed = False
         self._finalizer = weakref.finalize(self, _forgotten, self._connection)
@@ -120,13 +125,18 @@ class Client(Features):
 
     # -- life --------------------------------------------------------------------------------------------------
 
-    def open(self) -> Client:
+    def open(self, *, interactive: bool = False) -> Client:
         """Connect, unless connected; one attempt.
 
+        :param interactive: with ``auth``: have a person sign in if that is necessary, as :func:`connect` does
         :raises ConnectFailed: with phase and cause
         :raises VersionMismatch: no protocol revision in common
+        :raises NeedsLogin: somebody has to sign in
         """
-        self._connection.open()
+        if interactive:
+            self._signing.open(self._connection)
+        else:
+            self._connection.open()
         return self
 
     def close(self, timeout: Optional[float] = None) -> None:
@@ -138,7 +148,10 @@ class Client(Features):
         """
         self._closed = True
         self._finalizer.detach()
+        deadline = Deadline(self._options.timeouts.close if timeout is None else timeout)
         self._connection.close(timeout)
+        if self._signing.account is not None:
+            self._signing.account.session.close(deadline)
 
     def reconnect(self) -> None:
         """Close the connection and make a new one now.
@@ -146,6 +159,31 @@ class Client(Features):
         :raises ConnectFailed: with phase and cause; attempts go on in the background
         """
         self._connection.reconnect()
+
+    def login(self, timeout: Optional[float] = None) -> None:
+        """Have a person sign in now, for more than before where the server has asked for more.
+
+        A connection that waits for that goes on. Threads that want it at the same time share one sign-in.
+
+        :param timeout: seconds for all of it; that of the :class:`~mcpsync.OAuth` options if not given
+        :raises AuthError: it failed, or took too long
+        :raises ConfigError: the client has no ``auth`` that can
+
+        Specification: `basic/authorization`.
+        """
+        forbid_blocking()
+        self._signing.required_account(self.name).login(None if timeout is None else Deadline(timeout))
+        self._connection.look_for_login()
+
+    def logout(self) -> bool:
+        """Forget the tokens here, for all processes, and at the authorization server.
+
+        :returns: whether that was told; not all have a way to
+        :raises AuthError: the stored tokens could not be removed
+        :raises ConfigError: the client has no ``auth`` that can
+        """
+        forbid_blocking()
+        return self._signing.required_account(self.name).logout()
 
     def __enter__(self) -> Client:
         self.open()
@@ -172,7 +210,7 @@ class Client(Features):
     @property
     def state(self) -> str:
         """State of the connection: see ``on_state``."""
-        return self._connection.state
+        return self._signing.state_of(self._connection)
 
     @property
     def last_error(self) -> Optional[McpError]:

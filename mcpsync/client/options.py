@@ -27,6 +27,7 @@ from mcpsync.client.handlers import (
 from mcpsync.client.held import Held
 from mcpsync.client.listeners import LOG_LEVELS, ChangeListener, Listeners
 from mcpsync.client.option_checks import check_options
+from mcpsync.client.signing import Signing, signing_for
 from mcpsync.client.target import factory_for, is_url, name_of, verdict_key
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.connection import Connection
@@ -84,6 +85,7 @@ class Options(NamedTuple):
     max_message: int = 64 * 1024 * 1024
     # HTTP
     transport: str = "auto"
+    auth: Any = None
     headers: HeaderSource = None
     verify: Union[bool, str, None] = None
     cert: Union[str, Tuple[str, str], None] = None
@@ -105,8 +107,8 @@ class Options(NamedTuple):
 _DEFAULTS = Options._field_defaults
 
 
-def build(target: Target, options: Options, held: Held) -> Connection:
-    """The connection to a target.
+def build(target: Target, options: Options, held: Held) -> Tuple[Connection, Signing]:
+    """The connection to a target, and who signs its requests.
 
     :param held: takes the user's functions
     :raises ConfigError: an option, or the target, is not what it has to be
@@ -114,13 +116,14 @@ def build(target: Target, options: Options, held: Held) -> Connection:
     check_options(options)
     check_level(options.log_level)
     name = options.name or name_of(target)
+    signing = signing_for(target, name, options)
     handlers = _handlers(options, held)
     listeners = _listeners(options, held)
     try:
         connection = Connection(
             Settings(
                 name=name,
-                factory=factory_for(target, name, options, held, listeners.stderr_line),
+                factory=factory_for(target, name, options, held, listeners.stderr_line, signing.auth),
                 protocol=_checked_protocol(target, options),
                 timeouts=options.timeouts,
                 client_info=_client_info(options.client_info),
@@ -138,6 +141,7 @@ def build(target: Target, options: Options, held: Held) -> Connection:
                 senders=_EXCHANGE_SENDERS if is_url(target) else 1,
                 on_state=held.optional(options.on_state),
                 observer=None if options.observer is None else _HeldObserver(options.observer, held),
+                signed_in=None if signing.account is None else signing.account.session.look,
                 limits=options.limits,
                 backoff=options.backoff,
             )
@@ -146,7 +150,8 @@ def build(target: Target, options: Options, held: Held) -> Connection:
         raise ConfigError(str(error), server=name) from None
     listeners.attach(connection)
     connection.listeners = listeners
-    return connection
+    signing.attach(connection)
+    return connection, signing
 
 
 def check_level(level: Optional[str]) -> None:

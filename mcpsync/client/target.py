@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
 from urllib.parse import urlsplit
 
 from mcpsync.connection.opening import forget_verdict, recall_verdict, remember_verdict
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mcpsync.client.held import Held
     from mcpsync.client.options import Options
     from mcpsync.transport.base import Transport, TransportFactory
+    from mcpsync.transport.http.authorization import Auth
     from mcpsync.transport.http.endpoint import Endpoint
     from mcpsync.transport.http.legacy_sse import LegacySse
     from mcpsync.transport.http.streamable import StreamableHttp
@@ -58,11 +59,17 @@ def verdict_key(target: Any, options: Options) -> Optional[Any]:
 
 
 def factory_for(
-    target: Any, name: str, options: Options, held: Held, stderr: Optional[Callable[[str], None]]
+    target: Any,
+    name: str,
+    options: Options,
+    held: Held,
+    stderr: Optional[Callable[[str], None]],
+    auth: Optional[Auth] = None,
 ) -> Callable[[], Transport]:
     """Builds a transport for each connection.
 
     :param stderr: gets each line that a server's process writes to stderr, on the reader's thread; quick
+    :param auth: signs requests to a URL
     :raises ConfigError: target or options are wrong
     """
     if callable(target):
@@ -70,7 +77,7 @@ def factory_for(
     if is_url(target):
         if options.transport == "stdio":
             raise ConfigError("transport 'stdio' goes with a command, and this is a URL", server=name)
-        return _http(target, name, options, held)
+        return _http(target, name, options, held, auth)
     command = _command(target)
     if options.transport not in ("auto", "stdio"):
         raise ConfigError("transport %r goes with a URL, and this is a command" % options.transport, server=name)
@@ -100,7 +107,7 @@ def _stdio(
     return start
 
 
-def _http(url: str, name: str, options: Options, held: Held) -> Callable[[], Transport]:
+def _http(url: str, name: str, options: Options, held: Held, auth: Optional[Auth]) -> Callable[[], Transport]:
     headers = held.handle(options.headers) if callable(options.headers) else options.headers
     session, verify, cert, proxies = options.session, options.verify, options.cert, options.proxies
     connections, max_message, connect_timeout = options.connections, options.max_message, options.timeouts.connect
@@ -110,17 +117,21 @@ def _http(url: str, name: str, options: Options, held: Held) -> Callable[[], Tra
     def endpoint() -> Endpoint:
         from mcpsync.transport.http.endpoint import Endpoint
 
-        return Endpoint(
-            url,
-            server=name,
-            session=session,
-            headers=headers,
-            verify=verify,
-            cert=cert,
-            proxies=proxies,
-            connections=connections,
-            connect_timeout=connect_timeout,
-        )
+        how: Dict[str, Any] = {
+            "server": name,
+            "session": session,
+            "headers": headers,
+            "verify": verify,
+            "cert": cert,
+            "proxies": proxies,
+            "connections": connections,
+            "connect_timeout": connect_timeout,
+        }
+        if auth is None:
+            return Endpoint(url, **how)
+        from mcpsync.transport.http.authorized import AuthorizedEndpoint
+
+        return AuthorizedEndpoint(url, auth, **how)
 
     def older() -> LegacySse:
         from mcpsync.transport.http.legacy_sse import LegacySse
