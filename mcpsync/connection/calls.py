@@ -120,7 +120,9 @@ class Calls:
                 error.located(self._name, call.method, call.request_id)
             raise
         finally:
-            self._disarm(call)
+            self._watchdog.disarm(call)
+            if call.extras is not None:
+                call.extras.disarm()
 
     def _begin(self, link: Link, call: Call, params: Mapping[str, Any], send_by: Optional[Deadline] = None) -> None:
         """Prepare what the call wants, and send its first request."""

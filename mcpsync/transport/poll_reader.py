@@ -83,7 +83,7 @@ class PollReader:
         stdout, sink = self._stdout, self._sink
         timeout: Optional[float] = None
         while True:
-            ended = False
+            ended = rare = False
             for descriptor, _ in poll(timeout):
                 if descriptor == stdout:
                     try:
@@ -94,16 +94,19 @@ class PollReader:
                         take(chunk, sink)
                     else:
                         self._half_close(stdout, "the server closed its standard output")
-                elif descriptor == self._process.exit_notice:
-                    ended = True
                 else:
-                    self._less_common(descriptor)
-            leaving = self._leaving()
-            # Who closes may have seen the end first; what the server wrote before it is still there to be read.
-            if ended or (leaving and self._process.ended):
-                return self._end_of_process()
-            if leaving:
-                return None
+                    rare = True  # whoever closes wakes this thread when it has said so
+                    if descriptor == self._process.exit_notice:
+                        ended = True
+                    else:
+                        self._less_common(descriptor)
+            if rare:
+                leaving = self._leaving()
+                # Who closes may have seen the end first; what the server wrote before it is still there to be read.
+                if ended or (leaving and self._process.ended):
+                    return self._end_of_process()
+                if leaving:
+                    return None
             if self._patience is not FOREVER:
                 if self._patience.expired:
                     return self._output.gone(self._half_closed + ", but it still runs")
