@@ -15,15 +15,15 @@ from tests.peers.authorization import browse
 SOON = 20
 
 
-def find(resource, web=None):
+def find(resource, web=None, seconds=SOON):
     web = web or Web(resource.url)
-    return discover(resource.url, bearer_challenge(resource.challenge), web, Deadline(SOON))
+    return discover(resource.url, bearer_challenge(resource.challenge), web, Deadline(seconds))
 
 
 def sign_in_at(resource, way=None, saved=None, web=None, scopes=None, options=None, seconds=SOON, **more):
     """The credentials of a person who says yes, unless another way is given."""
     web = web or Web(resource.url)
-    found = find(resource, web)
+    found = find(resource, web, seconds)
     return sign_in(
         found,
         options or IdentityOptions(),
