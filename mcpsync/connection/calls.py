@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any, Callable, Dict, FrozenSet, Mapping, Optional, Set, TypeVar
+from typing import Any, Callable, Dict, FrozenSet, Mapping, Optional, Set, TypeVar, Union
 
 from mcpsync.connection.asking import Asking
 from mcpsync.connection.call import Call, ContinuedCall, PumpedCall, Wanted
@@ -21,11 +21,13 @@ from mcpsync.connection.threads import Workers, start_inner
 from mcpsync.connection.visits import Visits
 from mcpsync.connection.wakeup import Wakeups
 from mcpsync.connection.watchdog import Watchdog
-from mcpsync.core.rounds import Done, Failed, Rounds, Visit
-from mcpsync.deadline import FOREVER, Deadline
+from mcpsync.core.repeats import Again, repeat
+from mcpsync.core.rounds import Ask, Done, Failed, Rounds, Visit
+from mcpsync.deadline import FOREVER, Deadline, Timeouts
 from mcpsync.errors import (
     ClientClosed,
     ConnectionLost,
+    HttpError,
     McpError,
     Overloaded,
     RequestCancelled,
@@ -41,6 +43,8 @@ logger = logging.getLogger("mcpsync")
 T = TypeVar("T")
 
 _new = tuple.__new__  # on the path of every call; the constructor of a named tuple is a Python function
+_MOST_DRIVING = 4096
+_LEAST = 0.001  # seconds: a timeout cannot be none
 TELL_SECONDS = 5.0  # for what the control worker sends
 
 
@@ -55,6 +59,8 @@ class Calls:
     :param questions: answers what the server asks
     :param max_rounds: the most requests for input in one call
     :param result_types: values of ``resultType`` that declared extensions add
+    :param renewed: gives the link after one whose session is gone, by a deadline
+    :param list_tools: lists the tools anew
     """
 
     def __init__(
@@ -67,14 +73,20 @@ class Calls:
         questions: Questions,
         max_rounds: int,
         result_types: FrozenSet[str],
+        renewed: Callable[[Link, str, Deadline], Link],
+        list_tools: Callable[[Timeouts], None],
     ) -> None:
         self._name = name
         self._watchdog = watchdog
         self._dispatch = dispatch
         self._control = control
         self._steps = steps
+        # each for a thread of the user's that waits; never those of submitted calls, which may wait for it in turn
+        self.driving = Workers("mcpsync-%s-exchange" % name, _MOST_DRIVING)
         self._max_rounds = max_rounds
         self._result_types = result_types
+        self._renewed = renewed
+        self._list_tools = list_tools
         self._never_pumps = dispatch.never_pumps
         self.clock = Clock(watchdog)
         self.visits = Visits()
@@ -103,11 +115,14 @@ class Calls:
 
     def _run(self, link: Link, call: Call, params: Mapping[str, Any]) -> Dict[str, Any]:
         try:
-            if call.wanted.plain:
-                self.send(link, call, params)
-            else:
-                self._begin(link, call, params)
-            call.wait()
+            try:
+                if call.wanted.plain:
+                    self.send(link, call, params)
+                else:
+                    self._begin(link, call, params)
+                call.wait()
+            except (ConnectionLost, HttpError) as error:  # of a request that this thread retired
+                call.failure = error
             result = call.result
             if result is not None and result.get("resultType", "complete") == "complete":
                 return result
@@ -158,7 +173,7 @@ class Calls:
                 self._exchange(link, call, data, params)
             else:
                 if send_by is None:
-                    send_by = call.deadline if call.extras is None else call.extras.sooner(call.deadline)
+                    send_by = self._until(call)
                 transport.send(_new(Frame, (data, call.method, NO_HEADERS)), call, send_by)
         except McpError:
             if not link.session.retire(call):
@@ -202,7 +217,7 @@ class Calls:
                 raise Overloaded("no thread can be started for the exchange: %s" % error) from None
         elif call.pump is None:
             link.transport.send(frame, call, FOREVER)
-        elif not self._steps.submit(lambda: link.drive(frame, call)):
+        elif not self.driving.submit(lambda: link.drive(frame, call)):
             raise Overloaded("no thread can be started for the exchange")
 
     def listen(self, link: Link, call: Call, params: Mapping[str, Any], deadline: Deadline) -> None:
@@ -238,7 +253,7 @@ class Calls:
             result, failure = call.result, call.failure
             if result is not None and result.get("resultType", "complete") == "complete":
                 self._settle(future, call, lambda: convert(result))
-            elif failure is not None and not isinstance(failure, UrlElicitationRequired):
+            elif failure is not None and not self._goes_on(call, failure):
                 self._settle(future, call, lambda: _fail(failure))
             else:
                 self._between.add(call)
@@ -284,8 +299,10 @@ class Calls:
             if call.more().dequeue() is None:  # it was ended before its turn came
                 return
             try:
-                self._begin_submitted(link, call, params, None)
-            except (McpError, ValueError) as error:
+                self._begin(link, call, params)
+            except McpError as error:
+                call.complete(None, error)
+            except ValueError as error:
                 refuse(error)
 
         call.more().queued.append(lambda error: call.complete(None, error))
@@ -349,25 +366,72 @@ class Calls:
         assert revision is not None
         rounds = Rounds(call.method, params, revision, self._max_rounds, self._result_types)
         while True:
-            step = rounds.step(call.result, call.failure)
+            step = rounds.step(call.result, call.failure, link.released, _is_stateless(link))
             if isinstance(step, Done):
                 return step.result
             if isinstance(step, Failed):
                 raise step.error
-            if link.cause is not None:  # nobody is asked for a server that is gone
-                raise self.loss(link.cause, call)
-            answers = None
-            if isinstance(step, Visit):
-                self._asking.visit_all(call, step)
-            elif step.questions:
-                answers = self._asking.answers(call, step.questions)
+            if isinstance(step, Again):
+                link = self._prepare_again(link, call, step)
+                rounds.revision = link.session.revision or rounds.revision
+                following = rounds.same_params()
+            else:
+                following = rounds.next_params(self._input(link, call, step))
             call.check_ended()
             call.again()
-            self.send(link, call, rounds.next_params(answers))
+            try:
+                self.send(link, call, following)
+            except (ConnectionLost, HttpError) as error:
+                call.failure = error
+                continue
             if call.ended is not None and link.session.retire(call):
                 self._tell(link, call, "cancelled")
             call.check_ended()
             call.wait()
+
+    def _input(self, link: Link, call: Call, step: Union[Ask, Visit]) -> Optional[Dict[str, Any]]:
+        """What the server wants before the next request."""
+        if link.cause is not None:  # nobody is asked for a server that is gone
+            raise self.loss(link.cause, call)
+        if isinstance(step, Visit):
+            self._asking.visit_all(call, step)
+            return None
+        return self._asking.answers(call, step.questions) if step.questions else None
+
+    def _goes_on(self, call: Call, failure: McpError) -> bool:
+        """Whether a call may go on after a failure."""
+        link = call.link
+        if isinstance(failure, UrlElicitationRequired):
+            return True
+        return link is not None and repeat(call.method, failure, link.released, _is_stateless(link)) is not None
+
+    def _prepare_again(self, link: Link, call: Call, again: Again) -> Link:
+        """Do what has to be done before a request is made again; gives the link for it.
+
+        :raises McpError: the failure of the request, where there is no time, or whatever ended the call meanwhile
+        """
+        if again.reason == "session":
+            call.link = None  # so that the end of the old link is not the end of the call
+            if call.wanted.timeouts.idle is not None:
+                self._watchdog.disarm(call)  # armed anew when the request is sent; connecting has its own limit
+            return self._renewed(link, call.method, self._until(call).sooner(call.wanted.timeouts.connect))
+        if link.cause is not None:
+            raise again.failure
+        if again.reason == "tools":
+            left = self._until(call).remaining()
+            own = call.wanted.timeouts
+            self._list_tools(own if left is None else own.override(call=max(left, _LEAST), idle=None, total=max(left, _LEAST)))
+        elif again.reason == "delay":
+            left = self._until(call).remaining()
+            if left is not None and again.delay >= left:
+                raise again.failure
+            self._asking.pause(call, again.delay)
+        return link
+
+    @staticmethod
+    def _until(call: Call) -> Deadline:
+        """When the call has to be over."""
+        return call.deadline if call.extras is None else call.extras.sooner(call.deadline)
 
     # -- ends --------------------------------------------------------------------------------------------------
 
@@ -443,6 +507,11 @@ class Calls:
             call.extras.on_progress = None
             if call.extras.lane is not None:
                 call.extras.lane.clear()
+
+
+def _is_stateless(link: Link) -> bool:
+    revision = link.session.revision
+    return link.transport.exchange_like and revision is not None and not revision.handshake
 
 
 def _fail(error: Exception) -> Any:

@@ -11,12 +11,10 @@ from mcpsync.connection.call import Wanted
 from mcpsync.connection.future import CallFuture
 from mcpsync.connection.link import Link
 from mcpsync.connection.linked import LinkedConnection
-from mcpsync.connection.putting_off import HARMLESS, MOST_DELAYS, delay_for
 from mcpsync.connection.settings import Settings
 from mcpsync.connection.threads import forbid_blocking, is_inner
 from mcpsync.deadline import Deadline
-from mcpsync.errors import ClientClosed, ConnectionLost, HttpError
-from mcpsync.transport.base import SessionLost
+from mcpsync.errors import ClientClosed, ConnectionLost
 
 __all__ = ["Connection"]
 
@@ -43,38 +41,13 @@ class Connection(LinkedConnection):
             lifetime.after_unseen_fork()
         if wanted is None:
             wanted = Wanted(self.timeouts)
-        began = monotonic()
-        link, left = self._link, wanted
+        link = self._link
         if link is None:
-            link, left = self._reach(method, wanted, began)
+            link, wanted = self._reach(method, wanted)
         try:
-            return self._calls.run(link, method, params, left)
+            return self._calls.run(link, method, params, wanted)
         except ConnectionLost as error:
-            link, left = self._next_link(link, error, method, wanted, began)
-        except HttpError as error:
-            return self._run_later(error, method, params, wanted, began)
-        return self._calls.run(link, method, params, left)
-
-    def _run_later(
-        self, error: HttpError, method: str, params: Mapping[str, Any], wanted: Wanted, began: float
-    ) -> Dict[str, Any]:
-        """Make a request again when the server says, as often as it puts it off, but not for ever.
-
-        :raises HttpError: it is not to be made again, or there is no time for that
-        """
-        for _ in range(MOST_DELAYS):
-            delay = delay_for(error, method, wanted, began)
-            if delay is None:
-                break
-            with self._changed:
-                if self._changed.wait_for(lambda: self._closed, delay):
-                    raise ClientClosed(self._end_of_all, server=self.name, method=method)
-            link, left = self._reach(method, wanted, began)
-            try:
-                return self._calls.run(link, method, params, left)
-            except HttpError as again:
-                error = again
-        raise error
+            raise self._with_next_attempt(error)
 
     def submit(
         self,
@@ -92,41 +65,31 @@ class Connection(LinkedConnection):
             lifetime.after_unseen_fork()
         if wanted is None:
             wanted = Wanted(self.timeouts)
-        began = monotonic()
-        link, left = self._link, wanted
+        link = self._link
         if link is None:
-            link, left = self._reach(method, wanted, began)
+            link, wanted = self._reach(method, wanted)
         try:
-            return self._calls.submit(link, method, params, left, convert)
+            return self._calls.submit(link, method, params, wanted, convert)
         except ConnectionLost as error:
-            link, left = self._next_link(link, error, method, wanted, began)
-        return self._calls.submit(link, method, params, left, convert)
+            if not link.released or error.maybe_executed:
+                raise self._with_next_attempt(error)
+        link, wanted = self._reach(method, wanted)
+        return self._calls.submit(link, method, params, wanted, convert)
 
-    def _reach(self, method: str, wanted: Wanted, began: float) -> Tuple[Link, Wanted]:
-        """The link for a call, opened if need be within its time, and what it wants with all that time taken off.
-
-        :param began: when the call did, on the monotonic clock
-        """
-        link = self._ready(method, wanted.after(monotonic() - began).time_to_connect())
+    def _reach(self, method: str, wanted: Wanted) -> Tuple[Link, Wanted]:
+        """The link for a call, opened within its time, and what it wants with that time taken off."""
+        began = monotonic()
+        link = self._ready(method, wanted.time_to_connect())
         return link, wanted.after(monotonic() - began)
 
-    def _next_link(
-        self, link: Link, error: ConnectionLost, method: str, wanted: Wanted, began: float
-    ) -> Tuple[Link, Wanted]:
-        """For a call whose request was not executed, or can be made again without harm: the link for another try.
+    def _renewed(self, link: Link, method: str, deadline: Deadline) -> Link:
+        self._release(link, "the server no longer knows the session", unused=False)
+        return self._ready(method, deadline)
 
-        :raises ConnectionLost: it was executed, for all that is known
-        """
-        if isinstance(error, SessionLost):
-            self._release(link, "the server no longer knows the session", unused=False)
-            return self._reach(method, wanted, began)
-        if _may_repeat(link, method, error):
-            return link, wanted.after(monotonic() - began)
-        if not link.released or error.maybe_executed:
-            if error.next_attempt is None:
-                error.next_attempt = self._next_attempt()
-            raise error
-        return self._reach(method, wanted, began)
+    def _with_next_attempt(self, error: ConnectionLost) -> ConnectionLost:
+        if error.next_attempt is None:
+            error.next_attempt = self._next_attempt()
+        return error
 
     def notify(self, method: str, params: Optional[Mapping[str, Any]] = None) -> None:
         """Send a notification.
@@ -210,6 +173,7 @@ class Connection(LinkedConnection):
         self._control.stop()
         self._links.stop()
         self._steps.stop()
+        self._calls.driving.stop()
         self.dispatch.stop()
         self._calls.wakeups.close()
         self.watchdog.stop()
@@ -251,12 +215,3 @@ class Connection(LinkedConnection):
         if self.state != "new":
             self.state = "closed" if self._closed else "dormant"
 
-
-def _may_repeat(link: Link, method: str, error: ConnectionLost) -> bool:
-    """An exchange that broke takes one request with it: where nothing was changed by it, it is made again.
-
-    Specification: `changelog` (2026-07-28), 9.
-    """
-    revision = link.session.revision
-    stateless = link.transport.exchange_like and revision is not None and not revision.handshake
-    return stateless and error.maybe_executed and link.cause is None and method in HARMLESS

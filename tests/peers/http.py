@@ -166,7 +166,7 @@ class Exchange:
             left = until - time.monotonic()
             if left <= 0:
                 return False
-            ready, _, _ = select.select([self._sock], [], [], min(left, 0.05))
+            ready = _readable([self._sock], min(left, 0.05))
             if ready:
                 try:
                     if not self._sock.recv(65536):
@@ -342,7 +342,7 @@ class HttpPeer(_Listening):
         with sock.makefile("rb") as reader:
             while not self.closing.is_set():
                 if self._idle_seconds is not None:
-                    ready, _, _ = select.select([sock], [], [], self._idle_seconds)
+                    ready = _readable([sock], self._idle_seconds)
                     if not ready:
                         return
                 request = self._read(sock, reader, number)
@@ -446,7 +446,7 @@ class Relay(_Listening):
             self.keep(upstream)
             ways = {sock: upstream, upstream: sock}
             while not lost:
-                ready, _, _ = select.select(list(ways), [], [])
+                ready = _readable(list(ways))
                 lost = self.vanishing.is_set()
                 for each in ready:
                     data = b"" if lost else each.recv(65536)
@@ -456,10 +456,19 @@ class Relay(_Listening):
             self.closing.wait()
 
 
+def _readable(sockets: List[Any], seconds: Optional[float] = None) -> List[Any]:
+    """Those that can be read, whatever their numbers are."""
+    poll = select.poll()
+    for sock in sockets:
+        poll.register(sock, select.POLLIN)
+    ready = {number for number, _ in poll.poll(None if seconds is None else seconds * 1000)}
+    return [sock for sock in sockets if sock.fileno() in ready]
+
+
 def _pump(one: Any, other: Any) -> None:
     ways = {one: other, other: one}
     while True:
-        ready, _, _ = select.select(list(ways), [], [])
+        ready = _readable(list(ways))
         for sock in ready:
             data = sock.recv(65536)
             if not data:
