@@ -6,7 +6,7 @@ None of them shows a value of the file in its ``repr``: arguments, variables, he
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Mapping, Optional, Tuple
+from typing import Any, Mapping, Optional, Tuple
 from urllib.parse import urlsplit
 
 from mcpsync.errors import ConfigError
@@ -53,6 +53,7 @@ class ServerConfig:
     :ivar cwd: its working folder, None for that of this process
     :ivar url: for a URL server
     :ivar headers: sent with every HTTP request
+    :ivar auth: options of :class:`~mcpsync.OAuth`, for a server that wants that somebody signs in; None: nobody does
     :ivar enabled: False if it is switched off, or if ``error`` is set
     :ivar timeout: seconds for a call, None for the default
     :ivar connect_timeout: seconds for connecting, None for the default
@@ -69,6 +70,7 @@ class ServerConfig:
     cwd: Optional[str] = None
     url: Optional[str] = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    auth: Optional[Mapping[str, Any]] = None
     enabled: bool = True
     timeout: Optional[float] = None
     connect_timeout: Optional[float] = None

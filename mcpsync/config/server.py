@@ -11,6 +11,7 @@ from mcpsync.config.diagnose import Report, Where, kind, nearest
 from mcpsync.config.dialects import MISNOMERS, TRANSPORTS, Dialect
 from mcpsync.config.expand import bare_variable, expand
 from mcpsync.config.model import ServerConfig
+from mcpsync.config.signing import Remarks, read_auth
 from mcpsync.errors import ConfigError
 
 __all__ = ["read_server"]
@@ -23,6 +24,8 @@ _HOUR = 3600.0
 _MAY_BE_EMPTY = ("command", "url", "cwd", "transport", "type")
 _SOCKET_SCHEMES = ("unix", "http+unix")
 _STDIO_ONLY = ("args", "env", "cwd")
+_SIGNING = "signing in is for a url only"
+_HTTP_ONLY = {"headers": "headers are sent to a url only", "auth": _SIGNING, "oauth": _SIGNING}
 
 
 def read_server(
@@ -46,6 +49,8 @@ def read_server(
     program = entry.command()
     url = entry.text("url") or None
     entry.check_completeness(bool(program), url is not None)
+    headers = entry.text_map("headers", _header_problem)
+    auth = None if url is None else entry.auth(headers)
     config = ServerConfig(
         name=name,
         transport=entry.transport(bool(program), url is not None),
@@ -53,7 +58,8 @@ def read_server(
         env=entry.text_map("env", _variable_problem),
         cwd=entry.text("cwd") or None,
         url=entry.checked_url(url),
-        headers=entry.text_map("headers", _header_problem),
+        headers=headers,
+        auth=auth,
         enabled=enabled,
         timeout=entry.seconds("timeout", dialect.timeout, dialect.max_timeout),
         connect_timeout=entry.seconds("connect_timeout", dialect.connect_timeout, dialect.max_connect_timeout),
@@ -144,8 +150,10 @@ class _Entry:
             meant = next(((key, near) for key, near in self._unknown.items() if near in ("command", "url")), None)
             hint = ": is %r meant to be %r?" % meant if meant else ""
             self.wrong((), "needs 'command' (a program to start) or 'url'" + hint)
-        if has_command and "headers" in self._fields:
-            self._remark("warning", (self._key("headers"),), "is not used: headers are sent to a url only")
+        if has_command:
+            for field, why in _HTTP_ONLY.items():
+                if field in self._fields:
+                    self._remark("warning", (self._key(field),), "is not used: %s" % why)
         if has_url and not has_command:
             for field in _STDIO_ONLY:
                 if field in self._fields:
@@ -230,6 +238,20 @@ class _Entry:
             if wrong:
                 self.wrong(inside, wrong)
         return texts
+
+    def auth(self, headers: Dict[str, str]) -> Optional[Dict[str, Any]]:
+        """Options for signing in; a token that the entry has instead is put to the headers."""
+        remarks = Remarks(
+            self._scalar, self.wrong, lambda inside, text, near: self._remark("warning", inside, text, near)
+        )
+        options, token = read_auth(self._fields, headers, remarks)
+        if token is not None:
+            value = "Bearer " + token
+            problem = _header_problem("Authorization", value)
+            if problem:
+                self.wrong((self._key("auth"),), problem)
+            headers["Authorization"] = value
+        return options
 
     def _scalar(self, field: str, inside: Where, value: Any) -> str:
         """A string, or what has exactly one way to be written as one."""

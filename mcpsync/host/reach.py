@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Tuple
 
@@ -16,18 +17,37 @@ __all__ = ["load_before_threads", "reach"]
 def reach(server: ServerConfig, given: Mapping[str, Any]) -> Tuple[Target, Dict[str, Any]]:
     """The target, and the options with what the entry says.
 
-    Whatever an entry says of signing in would be handed on here.
-
     :param given: options from elsewhere; of these, headers are laid over those of the entry
     """
     options = dict(given)
     options["name"] = server.name
     if server.url is None:
         options.pop("headers", None)
+        options.pop("auth", None)
         return list(server.command), {**options, "env": server.env, "cwd": server.cwd}
     options["transport"] = server.transport
-    options["headers"] = _laid_over(server.headers, given.get("headers"))
+    options["headers"] = headers = _laid_over(server.headers, given.get("headers"))
+    if _wants_sign_in(server, headers, options):
+        options["auth"] = _signing(server.auth or {}, options.get("auth"))
     return server.url, options
+
+
+def _signing(said: Mapping[str, Any], given: Any) -> Any:
+    """What the entry says over what was given for all servers, unless that is an object of the user's own."""
+    from mcpsync.auth.oauth import OAuth
+
+    if given is None:
+        return OAuth.of(said)
+    return replace(given, **said) if isinstance(given, OAuth) else given
+
+
+def _wants_sign_in(server: ServerConfig, headers: Any, options: Mapping[str, Any]) -> bool:
+    """Whether a 401 of this server is an invitation to sign in, even where the entry says nothing of that."""
+    if server.auth is None or options.get("session") is not None:
+        return False
+    if callable(headers):
+        return bool(server.auth)  # they may sign requests themselves
+    return not any(name.lower() == "authorization" for name in headers)
 
 
 def _laid_over(said: Mapping[str, str], given: Any) -> Any:
@@ -49,4 +69,11 @@ def _merged(under: Mapping[str, str], over: Mapping[str, str]) -> Dict[str, str]
 def load_before_threads(server: ServerConfig) -> None:
     """Import what the first connection to a server would. A fork in the middle of an import, on another thread, leaves
     half a module in the child for good."""
-    import_module("mcpsync.transport.stdio" if server.url is None else "mcpsync.transport.http.detecting")
+    if server.url is None:
+        import_module("mcpsync.transport.stdio")
+        return
+    import_module("mcpsync.transport.http.detecting")
+    if server.auth is not None:
+        import_module("mcpsync.transport.http.authorized")
+        import_module("mcpsync.auth.account")
+        import_module("mcpsync.auth.token_endpoint")
