@@ -67,6 +67,10 @@ def _run(argv: List[str], output: Output, verbose: bool) -> int:
                 from mcpsync.cli.demo import run_demo
 
                 return run_demo(invocation, output)
+            if invocation.command in ("login", "logout", "auth"):
+                from mcpsync.cli.signing import run_signing
+
+                return run_signing(invocation, output)
             if invocation.command in ("call", "read", "prompt"):
                 from mcpsync.cli.actions import run_action
 

@@ -41,7 +41,14 @@ COMMANDS: Dict[str, Command] = {
     "prompt": Command("NAME [KEY=VALUE ...]", 1, None, "have a prompt filled in"),
     "ping": Command("", 0, 0, "ask for a sign of life"),
     "info": Command("", 0, 0, "show what a server says of itself"),
+    "login": Command("SERVER", 1, 1, "sign in: to a URL, or to the server of that name in a config file"),
+    "logout": Command("SERVER", 1, 1, "sign out there, for all processes of yours"),
+    "auth": Command("status", 1, 1, "show where you are signed in"),
 }
+
+
+_SIGNING = ("login", "logout")
+_OF_SERVERS = tuple(name for name in COMMANDS if name not in ("demo", "auth", *_SIGNING))
 
 
 class Invocation(NamedTuple):
@@ -68,6 +75,10 @@ class Invocation(NamedTuple):
     transport: str = "auto"
     verbose: bool = False
     args: Optional[str] = None
+    paste: bool = False
+    scope: Optional[str] = None
+    client_id: Optional[str] = None
+    callback_port: Optional[int] = None
 
     def __repr__(self) -> str:
         return "Invocation(%r)" % self.command  # no more of it: variables and arguments may be secrets
@@ -105,7 +116,7 @@ MCP for code that blocks: a client for servers of the Model Context Protocol.
 commands:
 %s
 
-options of each but demo (all of them: mcpsync COMMAND --help):
+options of those for servers (all of them: mcpsync COMMAND --help):
   --config FILE                a config file with servers; --server NAME picks one
   --url URL                    or the URL of a server
   -- COMMAND ...               or the command that starts one, last
@@ -154,6 +165,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> Invoc
     found["env"] = _variables(found.get("env", ()), environ)
     found["headers"] = _headers(found.get("headers", ()), environ)
     invocation = Invocation(name, words, server_command, **found)
+    if name in _SIGNING:
+        return _with_server(invocation)
     _check_target(invocation)
     return invocation
 
@@ -168,7 +181,7 @@ def _split(argv: Sequence[str]) -> Tuple[List[str], Optional[List[str]]]:
 
 def _parser(name: str, command: Command) -> _Parser:
     usage = "mcpsync %s [options]" % ("%s %s" % (name, command.words)).rstrip()
-    if name != "demo":
+    if name in _OF_SERVERS:
         usage += " (--config FILE [--server NAME] | --url URL | -- COMMAND ...)"
     parser = _Parser(
         prog="mcpsync " + name,
@@ -181,7 +194,17 @@ def _parser(name: str, command: Command) -> _Parser:
     )
     add = parser.add_argument
     add("-h", "--help", action="store_true", help="show this")
-    if name != "demo":
+    if name in _SIGNING:
+        add("--config", metavar="FILE", help="with the server of that NAME; by default mcp.json in ~/.mcpsync")
+    if name == "login":
+        add("--paste", action="store_true",
+            help="the browser is on another machine: paste the address that it ends at")  # fmt: skip
+        add("--scope", metavar="'A B'", help="to ask for; by default what the server says")
+        add("--client-id", metavar="ID", help="of a client that was registered beforehand")
+        add("--callback-port", metavar="PORT", type=_port, help="that this client was registered with")
+    if name in (*_SIGNING, "auth"):
+        add("--json", action="store_true", help="JSON on stdout, and nothing else there")
+    if name in _OF_SERVERS:
         add("--config", metavar="FILE", help="a config file with servers, as other MCP hosts have them")
         add("--server", metavar="NAME", help="the server of that name in it")
         add("--url", metavar="URL", help="of a server that is reached over HTTP")
@@ -208,6 +231,12 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError("must be a number of seconds above 0, not %r" % text)
     return seconds
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        raise argparse.ArgumentTypeError("must be the number of a port, not %r" % text)
+    return int(text)
 
 
 def _check_words(name: str, command: Command, words: List[str], parser: _Parser) -> None:
@@ -269,11 +298,36 @@ def _headers(given: Sequence[str], environ: Mapping[str, str]) -> Dict[str, str]
     return found
 
 
+def _with_server(invocation: Invocation) -> Invocation:
+    """What to sign in at: a URL, or the name of a server in a config file."""
+    name, (word,) = invocation.command, invocation.words
+    if invocation.server_command is not None:
+        raise ConfigError("%s is for servers that are reached over HTTP: take away what stands behind --" % name)
+    if "://" in word:
+        if invocation.config is not None:
+            raise ConfigError("%s: with a URL, --config is of no use" % name)
+        return invocation._replace(url=word)
+    config = invocation.config or _own_config()
+    if config is None:
+        raise ConfigError("%s: give a URL, or --config FILE with the server %r in it" % (name, word))
+    return invocation._replace(config=config, server=word)
+
+
+def _own_config() -> Optional[str]:
+    from mcpsync.auth.store import state_folder
+
+    path = os.path.join(state_folder(), "mcp.json")
+    return path if os.path.exists(path) else None
+
+
 def _check_target(invocation: Invocation) -> None:
     name = invocation.command
-    if name == "demo":
+    if name not in _OF_SERVERS:
         if invocation.server_command is not None:
-            raise ConfigError("demo brings its own server: take away what stands behind --")
+            own = "demo brings its own server" if name == "demo" else "%s takes no server" % name
+            raise ConfigError("%s: take away what stands behind --" % own)
+        if name == "auth" and invocation.words != ["status"]:
+            raise ConfigError("auth: there is only 'mcpsync auth status'; see login and logout")
         return
     given = [
         what

@@ -31,6 +31,7 @@ from mcpsync.host.filters import ToolFilter
 from mcpsync.host.reach import reach
 
 if TYPE_CHECKING:
+    from mcpsync.auth.oauth import OAuth
     from mcpsync.client.target import Target
 
 __all__ = ["Server", "closed_after", "find_servers", "for_each", "make_client", "the_one", "uninterrupted"]
@@ -94,7 +95,12 @@ def find_servers(invocation: Invocation, output: Output) -> List[Server]:
     """
     if invocation.url is not None:
         client, asker = make_client(
-            invocation.url, invocation, output, headers=invocation.headers, transport=invocation.transport
+            invocation.url,
+            invocation,
+            output,
+            headers=invocation.headers,
+            transport=invocation.transport,
+            auth=_signing(invocation, output),
         )
         return [Server(client.name, client, asker)]
     if invocation.config is None:
@@ -132,13 +138,26 @@ def _of_config(server: ServerConfig, invocation: Invocation, output: Output) -> 
     if server.error is not None:
         return Server(server.name, None, error=server.error)
     try:
-        target, options = reach(server, {})
+        target, options = reach(server, {"auth": _signing(invocation, output)})
         client, asker = make_client(
             target, invocation, output, connect=server.connect_timeout, call=server.timeout, **options
         )
     except ConfigError as error:
         return Server(server.name, None, error=error.located(server.name))
     return Server(server.name, client, asker, tools=ToolFilter(server.tools_include, server.tools_exclude))
+
+
+def _signing(invocation: Invocation, output: Output) -> Optional[OAuth]:
+    """How to sign in, if the requests are not signed by headers of the command line."""
+    from mcpsync.auth.oauth import OAuth
+
+    if any(name.lower() == "authorization" for name in invocation.headers):
+        return None
+    if invocation.command != "login":
+        return OAuth(interactive=False)
+    from mcpsync.cli.signing import oauth_of
+
+    return oauth_of(invocation, output)
 
 
 def make_client(

@@ -17,6 +17,7 @@ from mcpsync.errors import ConfigError, InvalidMessage, McpError
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from mcpsync.auth.credentials import Credentials
     from mcpsync.client.target import Target
     from mcpsync.connection.connection import Connection
     from mcpsync.types import Implementation, Progress
@@ -184,6 +185,12 @@ class Client(Features):
         """
         forbid_blocking()
         return self._signing.required_account(self.name).logout()
+
+    @property
+    def credentials(self) -> Optional[Credentials]:
+        """What is stored for this server and account; None: nothing, or the client has no ``auth`` that stores."""
+        account = self._signing.account
+        return None if account is None else account.session.vault.current()
 
     def __enter__(self) -> Client:
         self.open()
