@@ -6,13 +6,16 @@ else it wants to say in the environment.
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import sys
-from typing import Any, Dict
+from typing import Any, Callable, Dict
+from urllib.parse import urlsplit
 
 import mcpsync
 from mcpsync import Client
+from mcpsync.auth.store import MemoryStore
 from mcpsync.extensions import skills
 from mcpsync.types import ElicitationRequest, Tool
 
@@ -77,6 +80,21 @@ def echo_schema(client: Client) -> None:
     client.call_tool("json_schema_echo", {"schema": schemas["json_schema_2020_12_tool"]})
 
 
+def call_first_tool(client: Client) -> None:
+    first = with_consent(client, client.list_tools)[0]
+    with_consent(client, lambda: client.call_tool(first.name, arguments_for(first)))
+
+
+def with_consent(client: Client, call: Callable[[], Any]) -> Any:
+    """Make a call; sign in for it again where the server wants that, twice at most."""
+    for _ in range(2):
+        try:
+            return call()
+        except (mcpsync.NeedsLogin, mcpsync.InsufficientScope):
+            client.login()
+    return call()
+
+
 def list_skills(client: Client) -> None:
     skills.Skills(client).list()
 
@@ -113,8 +131,20 @@ def answer(request: ElicitationRequest) -> Dict[str, Any]:
     return {"confirmed": True} if "confirmed" in (request.requested_schema or {}).get("properties", {}) else {}
 
 
+def consent(url: str) -> str:
+    """Says yes as a person in a browser does, and gives the address that the browser is sent to."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=10)
+    try:
+        connection.request("GET", "%s?%s" % (parts.path, parts.query))
+        return connection.getresponse().headers["Location"]
+    finally:
+        connection.close()
+
+
 def main() -> None:
-    if SCENARIO not in CALLS:
+    calls = call_first_tool if SCENARIO.startswith("auth/") else CALLS.get(SCENARIO)
+    if calls is None:
         sys.exit("no calls are known for the scenario %r" % SCENARIO)
     with mcpsync.connect(
         sys.argv[-1],
@@ -124,8 +154,16 @@ def main() -> None:
         sampling=lambda request: "text",
         roots=["."],
         extensions=skills.EXTENSION,
+        auth=mcpsync.OAuth(
+            way=consent,
+            store=MemoryStore(),
+            client_id=CONTEXT.get("client_id"),
+            client_secret=CONTEXT.get("client_secret"),
+            issuer=CONTEXT.get("issuer"),
+            client_metadata_url="https://conformance-test.local/client-metadata.json",
+        ),
     ) as client:
-        CALLS[SCENARIO](client)
+        calls(client)
 
 
 if __name__ == "__main__":
