@@ -124,9 +124,10 @@ class Tools:
             with self.changed:
                 request_id = next(self._ids)
             exchange.event({"jsonrpc": "2.0", "id": request_id, "method": "elicitation/create", "params": FORM})
-            with self.changed:
-                self.changed.wait_for(lambda asked=request_id: asked in self._answers, PATIENCE)
-                answer = self._answers.get(request_id)
+            while request_id not in self._answers:
+                if exchange.wait_closed(0.005):
+                    return
+            answer = self._answers[request_id]
         exchange.event_result(self.result(json.dumps(answer)))
         exchange.end()
 
