@@ -232,6 +232,10 @@ class ConnectionLost(TransportError):
         return text
 
 
+class SessionLost(ConnectionLost):
+    """The server no longer knows the session, so it executed nothing: a new session, and the request again."""
+
+
 class ProcessExited(ConnectionLost, ConnectFailed):
     """The server's process ended.
 

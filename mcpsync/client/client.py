@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, Optional, TypeVar
 
 from mcpsync.client.features import DEFAULT, Features, Timeout
 from mcpsync.client.held import Held
 from mcpsync.client.options import Options, build
-from mcpsync.client.paging import Listing
+from mcpsync.client.paging import Listing, list_tools_anew
 from mcpsync.connection.call import Wanted
 from mcpsync.connection.threads import forbid_blocking
 from mcpsync.deadline import Deadline
@@ -119,6 +120,7 @@ class Client(Features):
         self._options = Options(**options)
         self._held = Held()
         self._connection, self._signing = build(target, self._options, self._held)
+        self._connection.list_tools = partial(list_tools_anew, self._connection, self._options.page_limit)
         self._wanted = Wanted(self._connection.timeouts)
         self._closed = False
         self._finalizer = weakref.finalize(self, _forgotten, self._connection)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, TypeVar, Union
 
 from mcpsync.client.listeners import skipped
@@ -10,7 +9,7 @@ from mcpsync.client.options import Options, check_level
 from mcpsync.client.paging import PROMPTS, RESOURCES, TEMPLATES, TOOLS, Listing, pages
 from mcpsync.connection.call import Wanted
 from mcpsync.connection.future import CallFuture
-from mcpsync.core.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND
+from mcpsync.core.jsonrpc import METHOD_NOT_FOUND
 from mcpsync.deadline import Deadline, Timeouts
 from mcpsync.errors import InvalidMessage, McpError, RpcError, ToolError
 from mcpsync.types.result import ToolResult
@@ -120,25 +119,10 @@ class Features:
         if timeout is not DEFAULT or on_progress is not None or meta is not None or log_level is not None:
             wanted = self._wants(timeout, on_progress, meta, log_level)
         params = {"name": name, "arguments": arguments} if arguments is not None else {"name": name}
-        began = monotonic()
-        try:
-            raw = self._connection.request("tools/call", params, wanted)
-        except RpcError as error:
-            if error.code != HEADER_MISMATCH:
-                raise
-            raw = self._call_again(params, wanted, began)
-        result = ToolResult(raw)
+        result = ToolResult(self._connection.request("tools/call", params, wanted))
         if check and result.is_error:
             raise _tool_error(self.name, name, result)
         return result
-
-    def _call_again(self, params: Mapping[str, Any], wanted: Wanted, began: float) -> Dict[str, Any]:
-        """The tool wants other parameters in headers than it did when it was listed: list anew, and call once more, all
-        within the time of the one call."""
-        seconds = wanted.after(monotonic() - began).length
-        own = wanted.timeouts
-        self.list_tools(timeout=own if seconds is None else own.override(call=seconds, idle=None, total=seconds))
-        return self._connection.request("tools/call", params, wanted.after(monotonic() - began))
 
     def submit(
         self,

@@ -16,7 +16,7 @@ from mcpsync.errors import InvalidMessage, MethodNotFound, PageLimit, RequestTim
 if TYPE_CHECKING:
     from mcpsync.connection.connection import Connection
 
-__all__ = ["Listing", "pages"]
+__all__ = ["PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "Listing", "list_tools_anew", "pages"]
 
 logger = logging.getLogger("mcpsync")
 
@@ -103,6 +103,14 @@ def pages(
         server=connection.name,
         method=listing.method,
     )
+
+
+def list_tools_anew(connection: Connection, limit: int, timeouts: Timeouts) -> None:
+    """Fetch the tools for what they say of headers alone."""
+    from mcpsync.types import Tool
+
+    for _ in pages(connection, TOOLS, Tool.from_wire, limit, timeouts):
+        pass
 
 
 def _wanted(connection: Connection, listing: Listing, timeouts: Timeouts, deadline: Deadline) -> Wanted:

@@ -94,6 +94,21 @@ class Asking:
             raise error or RpcError("the question got no answer", code=jsonrpc.INTERNAL_ERROR)
         return result
 
+    def pause(self, call: Call, seconds: float) -> None:
+        """Let some time of the call pass, or end early with it.
+
+        :raises McpError: what ended it
+        """
+        more = call.more()
+        timer = self._watchdog.later(seconds, lambda: more.poke(call))
+        try:
+            with _pokable(more):
+                call.check_ended()
+                call.wait()
+            call.check_ended()
+        finally:
+            timer.cancel()
+
     def _await_visit(self, call: Call, visit: Visit) -> None:
         # servers may leave the notification out, so after the time for an answer the call is simply tried again
         more = call.more()

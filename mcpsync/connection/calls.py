@@ -400,10 +400,19 @@ class Calls:
 
     def _goes_on(self, call: Call, failure: McpError) -> bool:
         """Whether a call may go on after a failure."""
-        link = call.link
-        if isinstance(failure, UrlElicitationRequired):
-            return True
-        return link is not None and repeat(call.method, failure, link.released, _is_stateless(link)) is not None
+        return isinstance(failure, UrlElicitationRequired) or self._repeat(call) is not None
+
+    def _moves_on(self, call: Call) -> bool:
+        """Whether a call goes on over another link than that of its last request."""
+        again = self._repeat(call)
+        return again is not None and again.reason == "session"
+
+    @staticmethod
+    def _repeat(call: Call) -> Optional[Again]:
+        link, failure = call.link, call.failure
+        if link is None or failure is None:
+            return None
+        return repeat(call.method, failure, link.released, _is_stateless(link))
 
     def _prepare_again(self, link: Link, call: Call, again: Again) -> Link:
         """Do what has to be done before a request is made again; gives the link for it.
@@ -417,10 +426,13 @@ class Calls:
             return self._renewed(link, call.method, self._until(call).sooner(call.wanted.timeouts.connect))
         if link.cause is not None:
             raise again.failure
+        left = self._until(call).remaining()
         if again.reason == "tools":
             left = self._until(call).remaining()
             own = call.wanted.timeouts
-            self._list_tools(own if left is None else own.override(call=max(left, _LEAST), idle=None, total=max(left, _LEAST)))
+            self._list_tools(
+                own if left is None else own.override(call=max(left, _LEAST), idle=None, total=max(left, _LEAST))
+            )
         elif again.reason == "delay":
             left = self._until(call).remaining()
             if left is not None and again.delay >= left:
@@ -461,7 +473,7 @@ class Calls:
         """End every call of a link, with an error of its own: those in flight, and those between two requests."""
         link.fail_all(make)
         for call in list(self._between):
-            if call.link is link:
+            if call.link is link and not self._moves_on(call):
                 self.end(call, make(call), "lost")
 
     def expired(self, call: Call) -> None:

@@ -47,7 +47,8 @@ class Connection(LinkedConnection):
         try:
             return self._calls.run(link, method, params, wanted)
         except ConnectionLost as error:
-            raise self._with_next_attempt(error)
+            self._name_next_attempt(error)
+            raise
 
     def submit(
         self,
@@ -72,7 +73,8 @@ class Connection(LinkedConnection):
             return self._calls.submit(link, method, params, wanted, convert)
         except ConnectionLost as error:
             if not link.released or error.maybe_executed:
-                raise self._with_next_attempt(error)
+                self._name_next_attempt(error)
+                raise
         link, wanted = self._reach(method, wanted)
         return self._calls.submit(link, method, params, wanted, convert)
 
@@ -82,14 +84,9 @@ class Connection(LinkedConnection):
         link = self._ready(method, wanted.time_to_connect())
         return link, wanted.after(monotonic() - began)
 
-    def _renewed(self, link: Link, method: str, deadline: Deadline) -> Link:
-        self._release(link, "the server no longer knows the session", unused=False)
-        return self._ready(method, deadline)
-
-    def _with_next_attempt(self, error: ConnectionLost) -> ConnectionLost:
+    def _name_next_attempt(self, error: ConnectionLost) -> None:
         if error.next_attempt is None:
             error.next_attempt = self._next_attempt()
-        return error
 
     def notify(self, method: str, params: Optional[Mapping[str, Any]] = None) -> None:
         """Send a notification.
@@ -214,4 +211,3 @@ class Connection(LinkedConnection):
             self.listeners.after_fork()
         if self.state != "new":
             self.state = "closed" if self._closed else "dormant"
-

@@ -76,6 +76,7 @@ class LinkedConnection(Owner):
     :ivar log_level: the level asked for
     :ivar sessions: how many links there have been
     :ivar mirrors: by tool, the parameters that travel in headers too
+    :ivar list_tools: lists the tools anew, which renews the mirrors
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -85,6 +86,7 @@ class LinkedConnection(Owner):
         self.server: Dict[str, Any] = {}
         self.log_level = settings.log_level
         self.listeners: Any = None
+        self.list_tools: Callable[[Timeouts], None] = _list_nothing
         self.mirrors: Dict[Any, Mirror] = {}
         self._ids = itertools.count(1)
         self._link: Optional[Link] = None
@@ -129,6 +131,8 @@ class LinkedConnection(Owner):
             questions,
             limits.rounds,
             settings.result_types,
+            self._renewed,
+            self._list_tools_anew,
         )
         self.subscriptions = Subscriptions(
             self.name, self._calls, self.watchdog, self._links, settings.gap, settings.backoff
@@ -497,6 +501,14 @@ class LinkedConnection(Owner):
         self._states.tell_all()
         return True
 
+    def _renewed(self, link: Link, method: str, deadline: Deadline) -> Link:
+        """The link after one whose session the server no longer knows."""
+        self._release(link, "the server no longer knows the session", unused=False)
+        return self._ready(method, deadline)
+
+    def _list_tools_anew(self, timeouts: Timeouts) -> None:
+        self.list_tools(timeouts)
+
     def _close_behind(self, link: Link) -> None:
         """Close a link that is no longer used, without making anybody wait for it."""
         with self._changed:
@@ -532,3 +544,7 @@ class LinkedConnection(Owner):
 
 def _worth_retrying(error: BaseException) -> bool:
     return isinstance(error, McpError) and not isinstance(error, (VersionMismatch, AuthError, ClientClosed))
+
+
+def _list_nothing(timeouts: Timeouts) -> None:
+    """Of a connection whose tools nobody lists."""

@@ -1,4 +1,5 @@
-"""The extra steps of one call: results that ask for input first, and errors that ask to visit a URL first.
+"""The extra steps of one call: results that ask for input first, errors that ask to visit a URL first, and failures
+after which the request is made again.
 
 One call may take several requests. This is the state machine between them: it is fed with each answer and says
 whether the call is done, what has to be asked, and what the next request carries. State that the server gives
@@ -14,9 +15,10 @@ from typing import AbstractSet, Any, Dict, List, Mapping, NamedTuple, Optional, 
 
 from mcpsync.core import jsonrpc
 from mcpsync.core.era import Revision
+from mcpsync.core.repeats import Again, Repeats
 from mcpsync.errors import InvalidMessage, McpError, ProtocolError, UrlElicitationRequired
 
-__all__ = ["Ask", "Done", "Failed", "Question", "Rounds", "Visit"]
+__all__ = ["Again", "Ask", "Done", "Failed", "Question", "Rounds", "Visit"]
 
 _MAY_ASK = ("tools/call", "resources/read", "prompts/get")
 _OF_ONE_ROUND = ("requestState", "inputResponses")
@@ -59,7 +61,7 @@ class Rounds:
 
     :param method: of the call
     :param params: as the caller gave them
-    :param revision: that the session speaks
+    :ivar revision: that the session speaks
     :param limit: the most rounds that a server may ask for
     :param result_types: values of ``resultType`` that declared extensions add
     """
@@ -72,20 +74,33 @@ class Rounds:
         limit: int = 10,
         result_types: AbstractSet[str] = frozenset(),
     ) -> None:
+        self.revision = revision
         self._method = method
         self._params = params
-        self._revision = revision
+        self._last: Mapping[str, Any] = params
+        self._repeats = Repeats(method)
         self._limit = limit
         self._result_types = result_types
         self._rounds = 0
         self._state: Dict[str, Any] = {}
 
-    def step(self, result: Optional[Dict[str, Any]], failure: Optional[McpError]) -> Union[Done, Ask, Visit, Failed]:
-        """What the answer to the last request means."""
-        self._state = {}
+    def step(
+        self,
+        result: Optional[Dict[str, Any]],
+        failure: Optional[McpError],
+        unused: bool = False,
+        stateless: bool = False,
+    ) -> Union[Done, Ask, Visit, Again, Failed]:
+        """What the answer to the last request means, or its failure; see :meth:`Repeats.step` for the flags."""
         if result is None:
-            return self._failed(failure or InvalidMessage("an empty answer"))
-        kind = result.get("resultType", "complete") if self._revision.result_type else "complete"
+            failure = failure or InvalidMessage("an empty answer")
+            again = self._repeats.step(failure, unused, stateless)
+            if again is not None:
+                return again
+            self._state = {}
+            return self._failed(failure)
+        self._state = {}
+        kind = result.get("resultType", "complete") if self.revision.result_type else "complete"
         if kind == "complete" or (isinstance(kind, str) and kind in self._result_types):
             return Done(result)
         if kind != "input_required":
@@ -97,7 +112,12 @@ class Rounds:
         params = {**self._params, **self._state}
         if answers:
             params["inputResponses"] = dict(answers)
+        self._last = params
         return params
+
+    def same_params(self) -> Mapping[str, Any]:
+        """The parameters of the last request, for one that is made again."""
+        return self._last
 
     def _input_required(self, result: Dict[str, Any]) -> Union[Ask, Failed]:
         if self._method not in _MAY_ASK:
@@ -122,7 +142,7 @@ class Rounds:
         return Ask(questions)
 
     def _failed(self, failure: McpError) -> Union[Visit, Failed]:
-        if not (isinstance(failure, UrlElicitationRequired) and self._revision.url_elicitation_error):
+        if not (isinstance(failure, UrlElicitationRequired) and self.revision.url_elicitation_error):
             return Failed(failure)
         listed = failure.data.get("elicitations") if isinstance(failure.data, dict) else None
         elicitations = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []

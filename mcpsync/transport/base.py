@@ -20,9 +20,9 @@ from __future__ import annotations
 from typing import Callable, Hashable, Mapping, NamedTuple, Optional, Protocol
 
 from mcpsync.deadline import Deadline
-from mcpsync.errors import ConnectionLost, McpError
+from mcpsync.errors import McpError
 
-__all__ = ["NO_HEADERS", "Frame", "Request", "SessionLost", "Sink", "StreamId", "Transport", "TransportFactory"]
+__all__ = ["NO_HEADERS", "Frame", "Request", "Sink", "StreamId", "Transport", "TransportFactory"]
 
 StreamId = Hashable
 """Names the stream that a frame came on. Stream-like transports have one, None."""
@@ -41,10 +41,6 @@ class Frame(NamedTuple):
     data: bytes
     method: Optional[str] = None
     headers: Mapping[str, str] = NO_HEADERS
-
-
-class SessionLost(ConnectionLost):
-    """The server no longer knows the session, so it executed nothing: a new session, and the request again."""
 
 
 class Request(Protocol):

@@ -10,7 +10,7 @@ import pytest
 
 import mcpsync
 from mcpsync import Backoff, ConnectionLost, Timeouts
-from mcpsync.transport.base import SessionLost
+from mcpsync.errors import SessionLost
 from tests.faults.watch import Seen, took
 from tests.peers.authority import Authority
 from tests.peers.http import Exchange, HttpPeer, Relay

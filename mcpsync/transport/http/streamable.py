@@ -16,8 +16,8 @@ from typing import Callable, Dict, Mapping, Optional
 
 from mcpsync.core.sse import EventReader
 from mcpsync.deadline import FOREVER, Deadline
-from mcpsync.errors import ConnectionLost, McpError, RequestTimeout
-from mcpsync.transport.base import Frame, Request, SessionLost, Sink, StreamId
+from mcpsync.errors import ConnectionLost, McpError, RequestTimeout, SessionLost
+from mcpsync.transport.base import Frame, Request, Sink, StreamId
 from mcpsync.transport.http.endpoint import Endpoint
 from mcpsync.transport.http.exchange import TIMED_OUT, Aborted, Exchange
 from mcpsync.transport.http.failures import NETWORK_ERRORS, failure_of

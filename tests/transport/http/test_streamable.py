@@ -10,8 +10,16 @@ from typing import Any, Callable, List
 import pytest
 
 from mcpsync.deadline import Deadline
-from mcpsync.errors import ConnectFailed, ConnectionLost, HttpError, McpError, MessageTooLarge, RequestTimeout
-from mcpsync.transport.base import Frame, SessionLost
+from mcpsync.errors import (
+    ConnectFailed,
+    ConnectionLost,
+    HttpError,
+    McpError,
+    MessageTooLarge,
+    RequestTimeout,
+    SessionLost,
+)
+from mcpsync.transport.base import Frame
 from mcpsync.transport.http.endpoint import Endpoint
 from mcpsync.transport.http.streamable import StreamableHttp
 from tests.peers.http import Exchange, HttpPeer
