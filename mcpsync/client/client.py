@@ -101,6 +101,8 @@ class Client(Features):
     :param proxies: by scheme; by default as the environment has it
     :param session: a ``requests.Session`` of yours, whose adapters, auth and hooks see every request
     :param connections: HTTP connections that are kept open
+    :param max_connections: calls over HTTP that are on their way at a time; the rest wait, within their time. None: any
+        number. Answers to questions, cancellations and pings never wait; calls that a handler makes do
     :param env: variables for the server's process, beside those of ``env_mode``
     :param env_mode: ``"safe"`` (no secrets, no library paths), ``"inherit"`` or ``"none"``
     :param cwd: folder to start it in

@@ -96,12 +96,15 @@ _KINDS: Dict[str, _Kind] = {
     "debounce": _Kind(_is_wait, "a number of seconds"),
     "max_message": _COUNT,
     "connections": _COUNT,
+    "max_connections": _Kind(_is_count, "a positive whole number", optional=True),
     "env": _Kind(_is_env, "a mapping of strings to strings", optional=True),
     "env_mode": _Kind(_is_env_mode, "'safe', 'inherit' or 'none'"),
     "path_prepend": _Kind(_is_folders, "a list of folders"),
     "stderr": _FUNCTION,
 }
-_SHOWN = frozenset(("env_mode", "transport", "page_limit", "debounce", "max_message", "connections"))  # never a secret
+_SHOWN = frozenset(
+    ("env_mode", "transport", "page_limit", "debounce", "max_message", "connections", "max_connections")
+)  # never a secret
 
 
 def check_options(options: Options) -> None:

@@ -92,6 +92,7 @@ class Options(NamedTuple):
     proxies: Optional[Mapping[str, str]] = None
     session: Optional[requests.Session] = None
     connections: int = 64
+    max_connections: Optional[int] = None
     # stdio
     env: Optional[Mapping[str, str]] = None
     env_mode: str = "safe"

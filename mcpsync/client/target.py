@@ -110,6 +110,7 @@ def _stdio(
 def _http(url: str, name: str, options: Options, held: Held, auth: Optional[Auth]) -> Callable[[], Transport]:
     headers = held.handle(options.headers) if callable(options.headers) else options.headers
     session, verify, cert, proxies = options.session, options.verify, options.cert, options.proxies
+    max_calls = options.max_connections
     connections, max_message, connect_timeout = options.connections, options.max_message, options.timeouts.connect
 
     key = ("http transport", url)
@@ -141,7 +142,9 @@ def _http(url: str, name: str, options: Options, held: Held, auth: Optional[Auth
     def newer(declines: bool = False) -> StreamableHttp:
         from mcpsync.transport.http.streamable import StreamableHttp
 
-        return StreamableHttp(endpoint(), server_name=name, max_message=max_message, declines=declines)
+        return StreamableHttp(
+            endpoint(), server_name=name, max_message=max_message, declines=declines, max_calls=max_calls
+        )
 
     def learned(is_older: bool) -> None:
         if is_older:

@@ -21,6 +21,7 @@ from mcpsync.transport.base import Frame, Request, Sink, StreamId
 from mcpsync.transport.http.endpoint import Endpoint
 from mcpsync.transport.http.exchange import TIMED_OUT, Aborted, Exchange
 from mcpsync.transport.http.failures import NETWORK_ERRORS, failure_of
+from mcpsync.transport.http.gate import Gate
 from mcpsync.transport.http.life import Life
 from mcpsync.transport.http.refusals import (
     Declined,
@@ -59,6 +60,7 @@ class StreamableHttp:
     :param max_message: bytes; a longer message is an error of its call
     :param declines: raise :class:`~mcpsync.transport.http.refusals.Declined` where ``initialize`` is refused as by a
         server that only has the older transport
+    :param max_calls: requests that are on their way at a time; the rest wait, within their deadlines. None: any number
     """
 
     exchange_like = True
@@ -70,8 +72,10 @@ class StreamableHttp:
         server_name: str = "server",
         max_message: int = _DEFAULT_LIMIT,
         declines: bool = False,
+        max_calls: Optional[int] = None,
     ) -> None:
         self._endpoint = endpoint
+        self._gate = None if max_calls is None else Gate(max_calls)
         self._declines = declines
         self._server = server_name
         self._host = endpoint.host
@@ -150,7 +154,11 @@ class StreamableHttp:
         try:
             if request is None or not request.answered:
                 with exchange:
-                    self._post(exchange, frame, request, sink, opened)
+                    if self._gate is None or request is None:
+                        self._post(exchange, frame, request, sink, opened)
+                    else:
+                        with self._gate.passed(exchange, frame.method):
+                            self._post(exchange, frame, request, sink, opened)
         except Aborted as error:
             if request is None or not request.answered:
                 raise self._ended(exchange, str(error)) from None
