@@ -245,8 +245,13 @@ class Session:
         return _UNSIGNED
 
     def _raise_reason(self) -> None:
-        if self._reason is not None:
-            raise NeedsLogin("%s; sign in with login() or `mcpsync login`" % self._reason)
+        reason = self._reason
+        if reason is not None:
+            raise self._needs_login(reason)
+
+    @staticmethod
+    def _needs_login(reason: str) -> NeedsLogin:
+        return NeedsLogin("%s; sign in with login() or `mcpsync login`" % reason)
 
     # -- refusals ----------------------------------------------------------------------------------------------
 
@@ -319,7 +324,7 @@ class Session:
             self._renew_locked(token)
         except NeedsLogin as error:
             self._need_login(error.message)
-            raise
+            raise self._needs_login(error.message) from None
         except McpError:
             self._held_until = time.monotonic() + _HOLD_OFF
             raise
