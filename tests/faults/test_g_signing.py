@@ -25,7 +25,7 @@ from tests.peers.http import Exchange
 from tests.peers.http_servers import Modern
 
 WORKER = Path(__file__).with_name("signed_worker.py")
-PATIENCE = 60.0
+PATIENCE = 180.0
 Servers = Tuple[AuthorizationServer, ProtectedServer]
 
 
