@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import errno
 import http.client
+import ipaddress
 import os
 import queue
 import select
@@ -17,7 +18,7 @@ import threading
 import time
 import weakref
 from contextlib import suppress
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Type
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type
 
 import urllib3
 
@@ -26,6 +27,7 @@ from mcpsync.transport.http.exchange import Aborted, Connected, Exchange, StaleC
 __all__ = ["AbortableMixin", "let_go_after_fork", "make_abortable", "make_retries_abortable"]
 
 _UNWIND_SECONDS = 0.05
+_TURN_SECONDS = 1.0
 _MOST_HANGING = 16
 _TAIL_CHUNK = 65536
 _MOST_TAIL = 64
@@ -47,6 +49,7 @@ class AbortableMixin:
     :ivar keep_for: seconds that the server keeps the connection open while it is unused, as far as it said
     """
 
+    timeout: Any  # that of http.client: seconds for each step of an attempt to connect
     tail: Optional[http.client.HTTPResponse] = None
     keep_for = float("inf")
     _exchange: Optional[Exchange] = None
@@ -107,7 +110,7 @@ class AbortableMixin:
 
         def run() -> None:
             try:
-                connect()
+                self._connect_in_turns(connect, exchange)
             except BaseException as error:  # all of them are raised again, on the thread that waits
                 failed.append(error)
             with _hanging_lock:
@@ -142,6 +145,30 @@ class AbortableMixin:
             finally:
                 failed.clear()
         return None
+
+    def _connect_in_turns(self, connect: Callable[[], Any], exchange: Exchange) -> None:
+        """Connect; first with little time for each address of the host, so that one that leads nowhere does not keep
+        those behind it from being tried; and if none answered, with all the time there is."""
+        whole = self.timeout
+        turn = min(_TURN_SECONDS, whole / 3) if isinstance(whole, (int, float)) else None
+        if turn is None or _is_address(getattr(self, "host", None)):
+            connect()
+            return
+        until = time.monotonic() + whole
+        self.timeout = turn
+        try:
+            connect()
+        except (urllib3.exceptions.TimeoutError, socket.timeout):
+            exchange.check()
+            self.close()
+            self._exchange = exchange
+            self.timeout = max(turn, until - time.monotonic())
+            connect()
+        finally:
+            self.timeout = whole
+        connected = self._socket
+        if connected is not None:
+            connected.settimeout(whole)
 
     # -- requests ----------------------------------------------------------------------------------------------
 
@@ -267,6 +294,15 @@ class AbortableMixin:
                 if held is not None and held.fileno() >= 0:
                     os.dup2(null, held.fileno())
         os.close(null)
+
+
+def _is_address(host: Optional[str]) -> bool:
+    """Whether it is no name, which may have several addresses, but one of these."""
+    try:
+        ipaddress.ip_address((host or "").strip("[]"))
+    except ValueError:
+        return False
+    return True
 
 
 def let_go_after_fork() -> None:
