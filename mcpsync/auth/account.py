@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from typing import Mapping, Optional, Union
 
 from mcpsync.auth.challenge import BearerChallenge, bearer_challenge
@@ -12,6 +11,7 @@ from mcpsync.auth.identity import check_identity_options
 from mcpsync.auth.oauth import OAuth
 from mcpsync.auth.session import Session, SignInEnded
 from mcpsync.auth.store import FileStore
+from mcpsync.auth.turns import turn_for
 from mcpsync.auth.vault import Vault
 from mcpsync.auth.web import Web
 from mcpsync.deadline import Deadline
@@ -54,8 +54,6 @@ class Account:
         check_identity_options(oauth.identity_options)
         store = FileStore() if oauth.store is None else oauth.store
         self.session = Session(Vault(store, url, oauth.account or name), self._refresh, name)
-        self._signing_in = threading.Lock()  # held by the one thread that signs in
-        self._times = 0
 
     def __repr__(self) -> str:
         return "<Account %r>" % self.name
@@ -63,24 +61,25 @@ class Account:
     # -- signing in --------------------------------------------------------------------------------------------
 
     def login(self, deadline: Optional[Deadline] = None) -> None:
-        """Have a person sign in. One thread does; others that want it too wait for that one.
+        """Have a person sign in. One thread does; others that want it too, also by other clients, wait for that one.
 
         :param deadline: for all of it; that of the options if not given
         :raises AuthError: it failed, or took too long
         """
-        times = self._times
         deadline = Deadline(self.oauth.timeout) if deadline is None else deadline
+        turn = turn_for(self.session.vault)
+        times = turn.times
         left = deadline.remaining()
-        if not self._signing_in.acquire(timeout=-1 if left is None else left):
+        if not turn.lock.acquire(timeout=-1 if left is None else left):
             raise AuthError("another thread is signing in, and was not done in time")
         try:
-            if self._times != times:
+            if turn.times != times and self.session.look():
                 return
             self.session.adopt(self._sign_in(deadline))
-            self._times += 1
             self.session.wanted_scopes = ()
+            turn.times += 1
         finally:
-            self._signing_in.release()
+            turn.lock.release()
 
     def _sign_in(self, deadline: Deadline) -> Credentials:
         from mcpsync.auth.authorization_code import choose_scopes

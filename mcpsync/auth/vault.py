@@ -21,16 +21,17 @@ class Vault:
     :param store: where they are kept
     :param url: of the server
     :param account: whose
+    :ivar key: of the entry that says which are the current ones
     """
 
     def __init__(self, store: TokenStore, url: str, account: str) -> None:
         self.store = store
         self.account = account
-        self._key = StoreKey("", url, account)
+        self.key = StoreKey("", url, account)
 
     def current(self) -> Optional[Credentials]:
         """The credentials of the last sign-in, in whatever process it was."""
-        pointer = self.store.load(self._key)
+        pointer = self.store.load(self.key)
         return None if pointer is None else self.store.load(pointer.key)
 
     def at(self, key: StoreKey) -> Optional[Credentials]:
@@ -44,13 +45,13 @@ class Vault:
     def keep(self, credentials: Credentials) -> None:
         """Keep them, and as the current ones."""
         self.store.save(credentials.key, credentials)
-        pointer = self.store.load(self._key)
+        pointer = self.store.load(self.key)
         if pointer is None or pointer.key != credentials.key:
             identity = credentials.identity
             nameless = ClientIdentity(identity.client_id, issuer=identity.issuer, source=identity.source)
-            self.store.save(self._key, replace(credentials, identity=nameless, tokens=None))
+            self.store.save(self.key, replace(credentials, identity=nameless, tokens=None))
 
     def remove(self, credentials: Credentials) -> None:
         """Forget them, the client's registration with them."""
         self.store.delete(credentials.key)
-        self.store.delete(self._key)
+        self.store.delete(self.key)

@@ -178,7 +178,7 @@ class Client(Features):
         """
         forbid_blocking()
         self._signing.required_account(self.name).login(None if timeout is None else Deadline(timeout))
-        self._connection.look_for_login()
+        self._connection.login.look()
 
     def logout(self) -> bool:
         """Forget the tokens here, for all processes, and at the authorization server.

@@ -56,7 +56,7 @@ class Signing(NamedTuple):
             return state
         if state == "ready":
             return "needs_login" if self.account.session.needs_login else state
-        connection.look_for_login()
+        connection.login.look()
         return connection.state
 
     def required_account(self, name: str) -> Account:
@@ -87,7 +87,12 @@ def signing_for(target: Target, name: str, options: Options) -> Signing:
     from mcpsync.auth.account import Account
     from mcpsync.auth.oauth import OAuth
 
-    account = Account(OAuth.of(given), target, name, verify=options.verify, proxies=options.proxies)
+    session = options.session
+    verify, proxies = options.verify, options.proxies
+    if session is not None:  # what it says of the network holds for the authorization server, too
+        verify = session.verify if verify is None and session.verify is not True else verify
+        proxies = dict(session.proxies) if proxies is None and session.proxies else proxies
+    account = Account(OAuth.of(given), target, name, verify=verify, proxies=proxies)
     return Signing(account.session, account)
 
 

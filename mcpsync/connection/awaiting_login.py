@@ -17,9 +17,9 @@ class AwaitingLogin:
     """Looks from time to time, as long as it is necessary.
 
     :param watchdog: keeps the timer
-    :param workers: look, which may take its time
+    :param workers: look and go on, which may take its time
     :param signed_in: whether somebody has; None: nothing that would know
-    :param resume: goes on with the connection
+    :param resume: goes on with the connection, if that has waited for it
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class AwaitingLogin:
             self._watchdog.later(_GAP, self._due)
 
     def look(self) -> bool:
-        """Look now. True: somebody has signed in, and the connection goes on."""
+        """Look now. True: somebody has signed in, and the connection goes on in the background."""
         if self._signed_in is None or not self._signed_in():
             return False
         with self._lock:
             self._waits = False
-        self._resume()
+        self._workers.submit(self._resume)
         return True

@@ -32,6 +32,7 @@ from mcpsync.connection.opening import (
     Opened,
     connect_error,
     forget_verdict,
+    listen_again,
     open_link,
     recall_verdict,
     remember_verdict,
@@ -137,7 +138,7 @@ class LinkedConnection(Owner):
         self.subscriptions = Subscriptions(
             self.name, self._calls, self.watchdog, self._links, settings.gap, settings.backoff
         )
-        self._login = AwaitingLogin(self.watchdog, self._links, settings.signed_in, self._signed_in)
+        self.login = AwaitingLogin(self.watchdog, self._links, settings.signed_in, self._reconnect_signed_in)
         self._inbound = Inbound(
             self._calls,
             questions,
@@ -352,7 +353,7 @@ class LinkedConnection(Owner):
                 pass  # closed meanwhile, or interrupted when the link stood already
             elif isinstance(error, NeedsLogin):
                 self._set_state("needs_login")
-                self._login.begin()
+                self.login.begin()
             elif previous == "new" or not _worth_retrying(error):
                 self._set_state("new" if previous == "new" else "down")
             else:
@@ -394,21 +395,20 @@ class LinkedConnection(Owner):
             self._attempt_failed(state, error)
             logger.info("mcpsync: server %r: attempt to connect failed: %s", self.name, error)
 
+    def _reconnect_signed_in(self) -> None:
+        self._reconnect_in_background("needs_login")
+
     def login_changed(self, needed: bool) -> None:
         """Calls on the link that stands can do nothing until somebody signs in, or they can again. Quick."""
         with self._changed:
+            link = self._link
             if self.state == "ready":
                 self._states.put("needs_login" if needed else "ready")
         if needed:
-            self._login.begin()
+            self.login.begin()
+        elif link is not None:
+            self._links.submit(lambda: listen_again(link))
         self._states.tell_all()
-
-    def look_for_login(self) -> bool:
-        """Look now whether somebody has signed in; the connection goes on in the background then."""
-        return self._login.look()
-
-    def _signed_in(self) -> None:
-        self._links.submit(lambda: self._reconnect_in_background("needs_login"))
 
     def reconnect(self) -> None:
         """Replace the connection now: close what there is, and open a link on this thread.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import RLock
 from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Tuple
@@ -27,7 +28,7 @@ from mcpsync.errors import (
     TransportError,
 )
 
-__all__ = ["Opened", "forget_verdict", "open_link", "recall_verdict", "remember_verdict"]
+__all__ = ["Opened", "forget_verdict", "listen_again", "open_link", "recall_verdict", "remember_verdict"]
 
 logger = logging.getLogger("mcpsync")
 
@@ -212,6 +213,14 @@ class _Opening:
             if self.link.transport.exchange_like:
                 # awaited, since a server may send its first request there as soon as a call makes it ask
                 self.link.transport.listen(self.link.outgoing(b"", None), self._deadline.sooner(_LISTEN_SECONDS))
+
+
+def listen_again(link: Link) -> None:
+    """Open the long stream once more, which the server may have ended because nobody was signed in any longer."""
+    revision = link.session.revision
+    if link.transport.exchange_like and revision is not None and revision.handshake:
+        with suppress(McpError):  # the link is gone
+            link.transport.listen(link.outgoing(b"", None), Deadline(_LISTEN_SECONDS))
 
 
 def connect_error(error: McpError, server: str) -> McpError:

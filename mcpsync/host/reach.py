@@ -43,7 +43,7 @@ def _signing(said: Mapping[str, Any], given: Any) -> Any:
 
 def _wants_sign_in(server: ServerConfig, headers: Any, options: Mapping[str, Any]) -> bool:
     """Whether a 401 of this server is an invitation to sign in, even where the entry says nothing of that."""
-    if server.auth is None or options.get("session") is not None:
+    if server.auth is None or options.get("session") is not None or not str(server.url).startswith("http"):
         return False
     if callable(headers):
         return bool(server.auth)  # they may sign requests themselves
