@@ -7,8 +7,6 @@ from typing import Iterator, List
 import pytest
 
 import mcpsync
-from mcpsync.transport.http.endpoint import Endpoint
-from mcpsync.transport.http.legacy_sse import LegacySse
 from tests.interop.http_peers import HttpPeer, by_many_threads, everything_peer
 from tests.interop.side import ROOT, Side
 
@@ -26,12 +24,10 @@ def side() -> Side:
     return Side()
 
 
-@pytest.fixture
-def client(peer: HttpPeer, side: Side) -> Iterator[mcpsync.Client]:
-    def transport() -> LegacySse:
-        return LegacySse(Endpoint(peer.url), server_name="everything")
-
-    with mcpsync.connect(transport, **side.options(name="everything", protocol="legacy")) as client:
+@pytest.fixture(params=["auto", "sse"])
+def client(peer: HttpPeer, side: Side, request: pytest.FixtureRequest) -> Iterator[mcpsync.Client]:
+    """Found out, and by name."""
+    with mcpsync.connect(peer.url, **side.options(name="everything", transport=request.param)) as client:
         yield client
 
 
