@@ -23,7 +23,8 @@ from mcpsync.errors import AuthError, ConfigError, IssuerMismatch, RegistrationR
 __all__ = ["IdentityOptions", "check_identity_options", "identify"]
 
 _PUBLIC = "none"
-_METHODS = (_PUBLIC, "client_secret_basic", "client_secret_post")
+# in the order in which they are asked for; servers made with the official SDK revoke nothing for clients with Basic
+_METHODS = (_PUBLIC, "client_secret_post", "client_secret_basic")
 _CODE = re.compile(r"[a-z_]{1,60}\Z")
 
 

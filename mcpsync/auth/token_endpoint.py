@@ -139,13 +139,12 @@ def request_tokens(
 
 def _post(endpoint: str, identity: ClientIdentity, form: Dict[str, str], web: Web, deadline: Deadline) -> Answer:
     headers: Dict[str, str] = {}
+    form = {**form, "client_id": identity.client_id}  # with Basic too: servers made with the official SDK look there
     if identity.auth_method == "client_secret_basic":
         pair = "%s:%s" % (quote_plus(identity.client_id), quote_plus(identity.client_secret or ""))
         headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
-    else:
-        form = {**form, "client_id": identity.client_id}
-        if identity.auth_method == "client_secret_post":
-            form["client_secret"] = identity.client_secret or ""
+    elif identity.auth_method == "client_secret_post":
+        form["client_secret"] = identity.client_secret or ""
     return web.post_form(endpoint, form, headers, deadline)
 
 

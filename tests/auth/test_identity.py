@@ -116,6 +116,23 @@ def test_a_registration_says_what_the_client_is():
         ]
 
 
+@pytest.mark.parametrize(
+    ("offered", "expected"),
+    [
+        (None, "none"),
+        (["client_secret_basic", "none"], "none"),
+        (["client_secret_basic", "client_secret_post"], "client_secret_post"),
+        (["client_secret_basic", "private_key_jwt"], "client_secret_basic"),
+    ],
+)
+def test_a_registration_asks_for_what_the_server_offers(offered, expected):
+    methods = ["none", "client_secret_post", "client_secret_basic"]
+    changes = {"token_endpoint_auth_methods_supported": offered}
+    with AuthorizationServer(metadata=changes, auth_methods=methods) as server, ProtectedServer(server) as resource:
+        assert identify_at(resource).auth_method == expected
+        assert server.registrations[0]["token_endpoint_auth_method"] == expected
+
+
 def test_a_registration_asks_for_no_grant_that_is_not_there():
     changes = {"grant_types_supported": ["authorization_code"]}
     with AuthorizationServer(metadata=changes) as server, ProtectedServer(server) as resource:
