@@ -119,8 +119,9 @@ class Features:
         if timeout is not DEFAULT or on_progress is not None or meta is not None or log_level is not None:
             wanted = self._wants(timeout, on_progress, meta, log_level)
         params = {"name": name, "arguments": arguments} if arguments is not None else {"name": name}
-        result = ToolResult(self._connection.request("tools/call", params, wanted))
-        if check and result.is_error:
+        raw = self._connection.request("tools/call", params, wanted)
+        result = ToolResult(raw)
+        if check and "isError" in raw and result.is_error:
             raise _tool_error(self.name, name, result)
         return result
 

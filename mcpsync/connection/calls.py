@@ -108,7 +108,7 @@ class Calls:
             try:
                 return self._run(link, call, params)
             finally:
-                self.wakeups.give_back(call.done_waiting())
+                self.wakeups.free.append(call.done_waiting())
         pumped = PumpedCall(method, wanted)
         with self._dispatch.pumping(pumped.own_pump):
             return self._run(link, pumped, params)
@@ -173,7 +173,7 @@ class Calls:
                 self._exchange(link, call, data, params)
             else:
                 if send_by is None:
-                    send_by = self._until(call)
+                    send_by = call.deadline if call.extras is None else call.extras.sooner(call.deadline)
                 transport.send(_new(Frame, (data, call.method, NO_HEADERS)), call, send_by)
         except McpError:
             if not link.session.retire(call):

@@ -118,25 +118,22 @@ NOBODY = _Nobody()
 
 
 class Wakeups:
-    """The wakeups of one connection, used again and again."""
+    """The wakeups of one connection, used again and again.
+
+    :ivar free: those that nobody uses; who takes one puts it back when its call is over. Whoever was about to wake that
+        call wakes the next one for nothing then.
+    """
 
     def __init__(self) -> None:
-        self._free: Deque[Wakeup] = deque()
+        self.free: Deque[Wakeup] = deque()
         self._pipes = _MOST_PIPES if _PIPES_WAKE else 0
 
     def take(self) -> Wakeup:
         """One that nobody uses."""
         try:
-            return self._free.pop()
+            return self.free.pop()  # atomic
         except IndexError:
-            return self._new()
-
-    def give_back(self, wakeup: Wakeup) -> None:
-        """Its call is over. Whoever was about to wake that wakes the next one for nothing."""
-        if type(wakeup) is PipeWakeup:
-            self._free.append(wakeup)
-
-    def _new(self) -> Wakeup:
+            pass
         if self._pipes > 0:
             self._pipes -= 1  # a bound, and no exact one: threads may come in between
             with suppress(OSError):
@@ -145,4 +142,4 @@ class Wakeups:
 
     def close(self) -> None:
         """Close what nobody uses; the rest when it is no longer used."""
-        self._free.clear()
+        self.free.clear()

@@ -248,7 +248,7 @@ class Session(Generic[CallT]):
         except InvalidMessage as error:
             return [Oddity("invalid message", error.message)]
         if type(message) is dict:
-            return [self._single(message)]
+            return [self._single(message) if "method" in message else self._answered(message)]
         if type(message) is list:
             return self._batch(message)
         return [Oddity("not an object", jsonrpc.excerpt(data))]
@@ -269,7 +269,7 @@ class Session(Generic[CallT]):
 
     def _single(self, message: Dict[str, Any]) -> Event:
         method = message.get("method")
-        if method is None:
+        if method is None:  # null says as much as none
             return self._answered(message)
         if type(method) is not str:
             return Oddity("method", "method is no string: %s" % jsonrpc.shown(method))

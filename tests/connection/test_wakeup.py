@@ -83,11 +83,11 @@ def test_pipes_are_used_again_and_closed() -> None:
     wakeups = Wakeups()
     first = wakeups.take()
     assert descriptors() == before + 2
-    wakeups.give_back(first)
+    wakeups.free.append(first)
     assert wakeups.take() is first
     second = wakeups.take()
-    wakeups.give_back(first)
-    wakeups.give_back(second)
+    wakeups.free.append(first)
+    wakeups.free.append(second)
     wakeups.close()
     assert descriptors() == before + 4  # held here still
     del first, second
