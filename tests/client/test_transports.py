@@ -257,3 +257,68 @@ def test_sse_by_name_at_a_server_without_it() -> None:
 def test_names_that_do_not_fit(target: Any, options: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         mcpsync.Client(target, **options)
+
+
+# -- ends in the middle ----------------------------------------------------------------------------------------
+
+
+def hangs_at(phase: str) -> Any:
+    """A server that goes on as an older one, until the phase, where it says nothing more."""
+    older = Older()
+
+    def serve(exchange: Exchange) -> None:
+        request = exchange.request
+        asked = request.method if request.method != "POST" else request.message["method"]
+        if request.method == "POST" and "/messages/" in request.path:
+            asked = "over SSE"
+        if asked == phase:
+            exchange.wait_closed()
+        elif asked == "GET" and phase == "endpoint":
+            exchange.start()
+            exchange.wait_closed()
+        else:
+            older(exchange)
+
+    return serve
+
+
+@pytest.mark.parametrize("phase", ["server/discover", "initialize", "GET", "endpoint", "over SSE"])
+@pytest.mark.parametrize("reached", ["auto", "remembered"])
+def test_closed_while_it_connects(phase: str, reached: str) -> None:
+    if reached == "remembered" and phase in ("server/discover", "initialize"):
+        pytest.skip("neither is sent then")
+    outcome = Seen()
+    serving: List[Any] = [Older()]
+
+    def serve(exchange: Exchange) -> None:
+        serving[-1](exchange)
+
+    with HttpPeer(serve) as peer:
+        if reached == "remembered":
+            with mcpsync.connect(peer.url):
+                pass
+        serving.append(hangs_at(phase))
+        before = len(peer.requests)
+        client = mcpsync.Client(peer.url, timeouts=Timeouts(connect=30))
+
+        def connect() -> None:
+            try:
+                client.open()
+            except mcpsync.McpError as error:
+                outcome(error)
+
+        thread = threading.Thread(target=connect)
+        thread.start()
+        last = {"GET": "GET", "endpoint": "GET", "over SSE": "initialize"}.get(phase, phase)
+        peer.wait_for(lambda: last in methods_of(peer, before, phase))
+        with took() as measured:
+            client.close()
+            thread.join()
+        assert measured.seconds < 2
+        assert isinstance(outcome.items[0], mcpsync.ClientClosed), outcome.items
+
+
+def methods_of(peer: HttpPeer, before: int, phase: str) -> List[str]:
+    """What was asked since then; over SSE alone if that is where it hangs."""
+    requests = [each for each in peer.requests[before:] if phase != "over SSE" or "/messages/" in each.path]
+    return [each.method if each.method != "POST" else each.message["method"] for each in requests]
