@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
 import resource
 import ssl
@@ -266,6 +267,57 @@ def test_a8_fork_the_child_reopens_and_the_parents_session_lives_on(
         deleted = tools.server.deleted
         assert deleted.count("session-1") == 1 and deleted[-1] == "session-1"  # by the parent, at its end
         assert deleted.count("session-2") <= 1
+
+
+def shares_nothing_of_the_stream(folder: str, url: str) -> None:
+    import os
+    import sys
+
+    import mcpsync
+
+    client = mcpsync.connect(url, transport="sse", name="peer")
+    assert client.call_tool("work").text == "done"
+    pid = os.fork()
+    if pid == 0:
+        assert client.call_tool("work").text == "done"
+        assert client.submit("work").result().text == "done"
+        client.close()
+        sys.exit(0)
+    wait_for(pid)
+    assert client.call_tool("work").text == "done"
+    client.close()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a8_fork_over_the_older_transport(way: str, tmp_path: Path, authority: Authority) -> None:
+    server = Older()
+    with HttpPeer(server, context(way, authority)) as peer:
+        env = {**os.environ, "REQUESTS_CA_BUNDLE": authority.ca}
+        run(shares_nothing_of_the_stream, str(tmp_path), peer.url, helpers=[wait_for], options=QUIET, env=env).check()
+        assert len(server.streams) == 2
+        assert len(peer.of("GET")) == 2  # none was opened again
+
+
+def works_in_a_pool(folder: str, url: str, method: str) -> None:
+    import multiprocessing
+
+    context = multiprocessing.get_context(method)
+    with context.Pool(2) as pool:
+        assert sorted(pool.map(calls_from_a_worker, [(url, number) for number in range(6)])) == list(range(6))
+
+
+def calls_from_a_worker(task: Any) -> int:
+    import mcpsync
+
+    url, number = task
+    with mcpsync.connect(url) as client:
+        return int(client.call_tool("echo", {"text": str(number)}).text)
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_a8_process_pools(method: str, tmp_path: Path) -> None:
+    with HttpPeer(serving("legacy").server) as peer:
+        run(works_in_a_pool, str(tmp_path), peer.url, method, helpers=[calls_from_a_worker], options=QUIET).check()
 
 
 # -- A9 to A12 -------------------------------------------------------------------------------------------------
