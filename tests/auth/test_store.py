@@ -269,28 +269,31 @@ def test_a_forked_child_holds_nothing(tmp_path: Path) -> None:
     from mcpsync.auth.lock import locked_file
 
     path = str(tmp_path / "lock")
-    reader, writer = os.pipe()
+    go_on, let_go = os.pipe()
+    told, tell = os.pipe()
     with locked_file(path, Deadline(0)):
         child = os.fork()
         if child == 0:
-            os.close(writer)
-            taken = True
+            os.close(let_go)
+            taken = b"1"
             try:
                 with locked_file(path, Deadline(0.02)):
                     pass
             except AuthError:
-                taken = False
-            os.read(reader, 1)  # lives on until the parent has seen what it wants
-            os._exit(1 if taken else 0)
-        os.close(reader)
+                taken = b"0"
+            os.write(tell, taken)
+            os.read(go_on, 1)  # lives on until the parent has seen what it wants
+            os._exit(0)
+        assert os.read(told, 1) == b"0"
         with pytest.raises(AuthError), locked_file(path, Deadline(0.02)):
             pass
     try:
         with locked_file(path, Deadline(0)):
             pass
     finally:
-        os.close(writer)
-        assert os.waitpid(child, 0)[1] == 0
+        for each in (go_on, let_go, told, tell):
+            os.close(each)
+        os.waitpid(child, 0)
 
 
 def test_readers_never_see_half_an_entry(tmp_path: Path) -> None:
