@@ -91,6 +91,7 @@ class ClientIdentity:
     :ivar issuer: the only authorization server that it is used with
     :ivar source: ``configured`` by the user, ``metadata_document`` (the id is a URL) or ``registered`` dynamically
     :ivar redirect_uris: those that it was registered with; empty where nobody here knows
+    :ivar scope: that it was registered for; some servers hold it to that
     :ivar secret_expires_at: seconds of ``time.time()``; None: never
     :ivar extra: what this version does not know, kept as it came
     """
@@ -102,6 +103,7 @@ class ClientIdentity:
     source: str = "configured"
     redirect_uris: Tuple[str, ...] = ()
     secret_expires_at: Optional[float] = None
+    scope: Tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def to_dict(self) -> Dict[str, Any]:
@@ -115,6 +117,7 @@ class ClientIdentity:
             "source": self.source,
             "redirect_uris": list(self.redirect_uris),
             "secret_expires_at": self.secret_expires_at,
+            "scope": list(self.scope),
         }
 
     @classmethod
@@ -132,6 +135,7 @@ class ClientIdentity:
             source=read.optional_text("source") or "configured",
             redirect_uris=read.texts("redirect_uris"),
             secret_expires_at=read.optional_number("secret_expires_at"),
+            scope=read.texts("scope"),
             extra=read.rest(),
         )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 from mcpsync.auth.credentials import ClientIdentity
@@ -95,10 +96,13 @@ def identify(
         return _configured(options, saved, server)
     if options.metadata_url is not None and server.takes_metadata_documents:
         return ClientIdentity(options.metadata_url, None, _PUBLIC, server.issuer, "metadata_document")
-    if saved is not None and _still_good(saved, server, redirect_uri):
+    registering = _registered_scopes(discovery, scopes)
+    if saved is not None and _still_good(saved, server, redirect_uri, registering):
         return saved
     if server.registration_endpoint is not None:
-        return _register(discovery, options, redirect_uri, scopes, web, deadline)
+        known = saved.scope if saved is not None and saved.issuer == server.issuer else ()
+        scope = tuple(dict.fromkeys((*known, *registering)))
+        return _register(server, options, redirect_uri, scope, web, deadline)
     raise AuthError(
         "%s registers no clients on its own: register one there, with the redirect URI %s, and set client_id%s"
         % (server.issuer, redirect_uri, "; or set client_metadata_url" if server.takes_metadata_documents else "")
@@ -124,11 +128,12 @@ def _configured(options: IdentityOptions, saved: Optional[ClientIdentity], serve
     return ClientIdentity(client_id, secret, method, server.issuer, "configured")
 
 
-def _still_good(saved: ClientIdentity, server: ServerMetadata, redirect_uri: str) -> bool:
+def _still_good(saved: ClientIdentity, server: ServerMetadata, redirect_uri: str, scope: Sequence[str]) -> bool:
     return (
         saved.source == "registered"
         and saved.issuer == server.issuer
         and redirect_uri in saved.redirect_uris
+        and set(scope) <= set(saved.scope)
         and (saved.secret_expires_at is None or time.time() < saved.secret_expires_at)
     )
 
@@ -150,14 +155,13 @@ def _preferred(server: ServerMetadata, methods: Sequence[str]) -> str:
 
 
 def _register(
-    discovery: Discovery,
+    server: ServerMetadata,
     options: IdentityOptions,
     redirect_uri: str,
-    scopes: Sequence[str],
+    scope: Tuple[str, ...],
     web: Web,
     deadline: Deadline,
 ) -> ClientIdentity:
-    server = discovery.server
     method = options.auth_method or _preferred(server, _METHODS)
     wanted: Dict[str, Any] = {
         "client_name": options.client_name,
@@ -167,14 +171,13 @@ def _register(
         "token_endpoint_auth_method": method,
         "application_type": options.application_type,
     }
-    scope = _registered_scopes(discovery, scopes)
     if scope:
         wanted["scope"] = " ".join(scope)
     endpoint = server.registration_endpoint or ""
     answer = web.post_json(endpoint, wanted, deadline)
     if answer.status not in (200, 201) or answer.data is None:
         raise RegistrationRejected(_rejection(server.issuer, answer, wanted))
-    return _registered(answer.data, server, method, redirect_uri)
+    return replace(_registered(answer.data, server, method, redirect_uri), scope=scope)
 
 
 def _grants(server: ServerMetadata) -> Sequence[str]:
@@ -185,7 +188,7 @@ def _grants(server: ServerMetadata) -> Sequence[str]:
 
 
 def _registered_scopes(discovery: Discovery, scopes: Sequence[str]) -> Sequence[str]:
-    """All that may be asked for later: some servers hold a client to what it registered for."""
+    """All that is likely to be asked for: some servers hold a client to what it registered for."""
     metadata, offered = discovery.resource_metadata, discovery.server.scopes_supported
     wanted = [*scopes, *((metadata.scopes_supported if metadata is not None else None) or ())]
     return [scope for scope in dict.fromkeys(wanted) if offered is None or scope in offered]

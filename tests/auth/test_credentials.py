@@ -12,7 +12,9 @@ from mcpsync.auth.credentials import ClientIdentity, Credentials, StoreKey, Toke
 from mcpsync.errors import AuthError
 
 TOKENS = Tokens("SECRET-access", "Bearer", 1e10, "SECRET-refresh", ("a", "b"), {"id_token": "SECRET-id"})
-IDENTITY = ClientIdentity("me", "SECRET-client", "client_secret_basic", "https://as.example", "registered", ("u",), 5.0)
+IDENTITY = ClientIdentity(
+    "me", "SECRET-client", "client_secret_basic", "https://as.example", "registered", ("u",), 5.0, ("a",)
+)
 CREDENTIALS = Credentials(
     "https://as.example", "https://mcp.example/mcp", "work", IDENTITY, "https://as.example/t", tokens=TOKENS
 )

@@ -99,6 +99,17 @@ def test_what_was_registered_before_is_used_while_it_is_good():
             assert identify_at(resource, saved=worthless).client_id != first.client_id
 
 
+def test_a_step_up_beyond_what_was_registered_registers_for_all_of_it():
+    """Some servers hold a client to the scopes of its registration."""
+    with AuthorizationServer() as server, ProtectedServer(server) as resource:
+        first = identify_at(resource, scopes=["read"])
+        assert identify_at(resource, saved=first, scopes=["read"]) == first
+        second = identify_at(resource, saved=first, scopes=["write"])
+        assert second.client_id != first.client_id
+        assert [each.get("scope") for each in server.registrations] == ["read", "read write"]
+        assert identify_at(resource, saved=second, scopes=["write"]) == second
+
+
 def test_a_registration_says_what_the_client_is():
     with AuthorizationServer(scopes=["a", "b", "offline_access"]) as server:
         with ProtectedServer(server, scopes=["a", "z"]) as resource:
