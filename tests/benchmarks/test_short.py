@@ -1,4 +1,4 @@
-"""The speeds that the project promises, in the short form: clients in turns, pinned to one CPU, medians.
+"""The speeds that the project promises, in the short form: clients in turns, pinned to one CPU, best against best.
 
 ``tox -e bench`` builds what this needs; ``BENCH_HOME`` says where. docs/performance.md has the full table.
 """
@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 from pathlib import Path
 from typing import Dict, List, NamedTuple
 
@@ -15,9 +14,9 @@ import pytest
 from tests.benchmarks.harness import measure
 
 ROUNDS = 3
-# Of a promise, on a machine that does other things as well and in three rounds: what is far below is a regression.
-# Whether the promise itself is kept is measured on a quiet machine, in more rounds: docs/performance.md.
-CREDIBLE = 0.4
+# Of a promise, on a machine that does other things as well and in three rounds: what is below is a regression. Whether
+# the promise itself is kept is measured on a quiet machine, in more rounds: docs/performance.md.
+CREDIBLE = 0.7
 FLOOR, SDK, OURS, SPEED = "floor", "mcp_sync", "mcpsync", "mcpsync_orjson"
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(1200)]
@@ -34,6 +33,21 @@ class Promise(NamedTuple):
     at_most: float = 0.0
 
 
+CASES = {
+    "serial": "--case serial --n 1500",
+    "conc8": "--case conc8 --n 2000",
+    "conc64": "--case conc64 --n 2000",
+    "connect": "--case connect --n 5",
+    "firstcall": "--case firstcall --n 3",
+    "HTTP, JSON": "--transport http --case serial --n 500",
+    "HTTP, events": "--transport http --resp sse --case serial --n 500",
+    "HTTP, 8 threads": "--transport http --case conc8 --n 600",
+    "HTTP, 64 threads": "--transport http --case conc64 --n 600",
+    "HTTP, connect": "--transport http --case connect --n 5",
+    "HTTP, firstcall": "--transport http --case firstcall --n 3",
+    "HTTP, progress": "--transport http --resp sse --case progress --n 2000",
+    "HTTP, 10 MB": "--transport http --case blob10m --n 3",
+}
 PROMISES = [
     Promise("serial", "us_per_call", OURS, SDK, at_least=12),
     Promise("serial", "us_per_call", OURS, FLOOR, at_most=1.6),
@@ -43,8 +57,16 @@ PROMISES = [
     Promise("connect", "connect_first_call_ms", OURS, SDK, at_least=2.2),
     Promise("connect", "close_ms", OURS, SDK, at_least=5),
     Promise("firstcall", "first_result_ms", OURS, SDK, at_least=8),
+    Promise("HTTP, JSON", "us_per_call", OURS, SDK, at_least=5),
+    Promise("HTTP, events", "us_per_call", OURS, SDK, at_least=6.5),
+    Promise("HTTP, 8 threads", "us_per_call", OURS, SDK, at_least=5),
+    Promise("HTTP, 64 threads", "us_per_call", OURS, SDK, at_least=5),
+    Promise("HTTP, connect", "connect_first_call_ms", OURS, SDK, at_least=10),
+    Promise("HTTP, firstcall", "first_result_ms", OURS, SDK, at_least=4),
+    Promise("HTTP, progress", "us_per_event", OURS, SDK, at_least=8),
+    Promise("HTTP, 10 MB", "text_ms", OURS, SDK, at_least=1.2),
+    Promise("HTTP, 10 MB", "struct_ms", OURS, SDK, at_least=4),
 ]
-ARGUMENTS = {"serial": "--n 1500", "conc8": "--n 2000", "conc64": "--n 2000", "connect": "--n 5", "firstcall": "--n 3"}
 
 
 @pytest.fixture(scope="module")
@@ -54,28 +76,26 @@ def home() -> str:
     return found
 
 
-def in_turns(home: str, case: str, arguments: str, clients: List[str], rounds: int) -> Dict[str, Dict[str, float]]:
-    """The medians of every figure, by client."""
+def in_turns(home: str, arguments: str, clients: List[str], rounds: int) -> Dict[str, Dict[str, float]]:
+    """The best of every figure, by client."""
     cpu = max(os.sched_getaffinity(0))
     got: Dict[str, List[Dict[str, float]]] = {client: [] for client in clients}
     for turn in range(rounds):
         for client in clients if turn % 2 == 0 else clients[::-1]:
-            result = measure(client, "--case %s %s" % (case, arguments), home, cpu)
-            assert "error" not in result, "%s, %s: %s" % (client, case, result["error"])
+            result = measure(client, arguments, home, cpu)
+            assert "error" not in result, "%s, %s: %s" % (client, arguments, result["error"])
             got[client].append({key: value for key, value in result.items() if isinstance(value, (int, float))})
-    return {
-        client: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for client, runs in got.items()
-    }
+    return {client: {key: min(run[key] for run in runs) for key in runs[0]} for client, runs in got.items()}
 
 
-@pytest.mark.parametrize("case", list(ARGUMENTS))
+@pytest.mark.parametrize("case", list(CASES))
 def test_ratios(home: str, case: str) -> None:
     promises = [promise for promise in PROMISES if promise.case == case]
     clients = list(dict.fromkeys(name for promise in promises for name in (promise.against, promise.client)))
-    medians = in_turns(home, case, ARGUMENTS[case], clients, ROUNDS)
+    best = in_turns(home, CASES[case], clients, ROUNDS)
     broken = []
     for promise in promises:
-        ours, theirs = medians[promise.client][promise.metric], medians[promise.against][promise.metric]
+        ours, theirs = best[promise.client][promise.metric], best[promise.against][promise.metric]
         ratio, kept = (theirs / ours, "x quicker than") if promise.at_least else (ours / theirs, "x the time of")
         least, most = promise.at_least * CREDIBLE, promise.at_most / CREDIBLE
         held = ratio >= least if promise.at_least else ratio <= most
@@ -93,14 +113,14 @@ def test_ratios(home: str, case: str) -> None:
 
 
 def test_import(home: str) -> None:
-    medians = in_turns(home, "import", "--n 7", [OURS], 1)[OURS]
-    print("import: %.1f ms, %.1f MB over bare Python" % (medians["import_ms"], medians["rss_added_mb"]))
-    assert medians["import_ms"] <= 30
-    assert medians["rss_added_mb"] <= 6
+    best = in_turns(home, "--case import --n 7", [OURS], 1)[OURS]
+    print("import: %.1f ms, %.1f MB over bare Python" % (best["import_ms"], best["rss_added_mb"]))
+    assert best["import_ms"] <= 30
+    assert best["rss_added_mb"] <= 6
 
 
 def test_idle(home: str) -> None:
     """No thread wakes up while nothing happens; the one switch is the measuring thread's own sleep."""
-    medians = in_turns(home, "conns50", "--n 5 --idle 10", [OURS], 1)[OURS]
-    print("idle: %.2f context switches/s with 5 connections" % medians["idle_ctx_switches_per_s"])
-    assert medians["idle_ctx_switches_per_s"] * 10 <= 2
+    best = in_turns(home, "--case conns50 --n 5 --idle 10", [OURS], 1)[OURS]
+    print("idle: %.2f context switches/s with 5 connections" % best["idle_ctx_switches_per_s"])
+    assert best["idle_ctx_switches_per_s"] * 10 <= 2

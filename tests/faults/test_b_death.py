@@ -13,7 +13,7 @@ import pytest
 
 import mcpsync
 from mcpsync import ConnectFailed, ConnectionLost, ProcessExited
-from tests.faults.watch import took
+from tests.faults.watch import took, wait_until_full
 from tests.peers.scripted import peer
 
 ERAS = ["legacy", "modern"]
@@ -66,9 +66,10 @@ def test_b1_call_whose_frame_never_began_to_travel_was_not_executed(tmp_path: Pa
         begun = client.submit("length", {"text": "x" * 1_000_000})
         behind_it = client.submit("length", {"text": "y"})
         (pid,) = server.pids()
+        wait_until_full(pid)
         os.kill(pid, signal.SIGKILL)
         first, second = begun.exception(timeout=5), behind_it.exception(timeout=5)
-        assert isinstance(first, ProcessExited)  # whether it had begun is a matter of luck
+        assert isinstance(first, ProcessExited) and first.maybe_executed
         assert isinstance(second, ProcessExited) and not second.maybe_executed
 
 
@@ -77,13 +78,16 @@ def test_b1_blocking_call_whose_frame_never_began_to_travel_was_not_executed(tmp
     with mcpsync.connect(server.command) as client:
         client.call_tool("stop_reading")
         begun = client.submit("length", {"text": "x" * 1_000_000})
-        killer = threading.Timer(0.3, os.kill, (server.pids()[0], signal.SIGKILL))
+        (pid,) = server.pids()
+        wait_until_full(pid)
+        killer = threading.Timer(0.3, os.kill, (pid, signal.SIGKILL))
         killer.start()
         with pytest.raises(ProcessExited) as error:
             client.call_tool("length", {"text": "y"})
         killer.join()
         assert not error.value.maybe_executed and error.value.next_attempt is not None
-        assert isinstance(begun.exception(timeout=5), ProcessExited)
+        first = begun.exception(timeout=5)
+        assert isinstance(first, ProcessExited) and first.maybe_executed
 
 
 @pytest.mark.timed

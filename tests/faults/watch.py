@@ -79,3 +79,20 @@ def sleeps(name_part: str = "") -> Dict[str, int]:
             fields = dict(line.split(":", 1) for line in status.splitlines())
             counts["%s/%d" % (thread.name, thread.native_id)] = int(fields["voluntary_ctxt_switches"])
     return counts
+
+
+def wait_until_full(pid: int, seconds: float = WAIT_SECONDS) -> None:
+    """Until the pipe into a process that reads nothing is full: what is written next waits."""
+    import select
+
+    # an end of our own of the very pipe, given back before the process may be killed: it would keep the pipe alive
+    descriptor = os.open("/proc/%d/fd/0" % pid, os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLOUT)
+        until = time.monotonic() + seconds
+        while poll.poll(0):  # nothing tells of it
+            assert time.monotonic() < until, "there is room still"
+            time.sleep(0.01)
+    finally:
+        os.close(descriptor)
