@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 from typing import Dict, FrozenSet, List, Mapping, Optional
 
 from mcpsync.transport.masking import looks_secret
@@ -94,8 +95,12 @@ def _passes(name: str, value: str, mode: str, windows: bool) -> bool:
         return True
     if mode == "none":
         return windows and name.upper() in _WINDOWS_MINIMUM
-    if value.startswith("()"):  # a shell function that was exported: code, not data
-        return False
+    # "()" is a shell function that was exported: code, not data
+    return not value.startswith("()") and _is_safe(name, windows)
+
+
+@lru_cache(maxsize=1024)
+def _is_safe(name: str, windows: bool) -> bool:
     if windows:
         name = name.upper()
         if name in _WINDOWS_SAFE:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import Iterable, List, Mapping, Sequence, Set
+from typing import Iterable, List, Mapping, Optional, Sequence, Set
 
 __all__ = ["HIDDEN", "Mask", "looks_secret"]
 
@@ -47,19 +47,31 @@ class Mask:
     """
 
     def __init__(self, environ: Mapping[str, str], command: Sequence[str] = ()) -> None:
-        secrets: Set[str] = set()
-        for name, value in environ.items():
-            if looks_secret(name):
-                secrets.add(value)
-            secrets.update(_in_url(value))
-        secrets.update(_in_arguments(command))
-        # The longest first: one secret may be part of another.
-        self._secrets = sorted(
-            (found for found in secrets if len(found) >= _SHORTEST and not _INNOCENT_VALUE.fullmatch(found)),
-            key=len,
-            reverse=True,
-        )
-        self.longest = max(map(len, self._secrets), default=0)
+        self._environ = environ
+        self._command = command
+        self._found: Optional[List[str]] = None
+
+    @property
+    def _secrets(self) -> List[str]:
+        """The longest first: one secret may be part of another. Sought when there is a text: most servers are silent."""
+        if self._found is None:
+            secrets: Set[str] = set()
+            for name, value in self._environ.items():
+                if looks_secret(name):
+                    secrets.add(value)
+                secrets.update(_in_url(value))
+            secrets.update(_in_arguments(self._command))
+            self._found = sorted(
+                (found for found in secrets if len(found) >= _SHORTEST and not _INNOCENT_VALUE.fullmatch(found)),
+                key=len,
+                reverse=True,
+            )
+        return self._found
+
+    @property
+    def longest(self) -> int:
+        """Characters of the longest secret."""
+        return len(self._secrets[0]) if self._secrets else 0
 
     def text(self, text: str) -> str:
         """The text with every secret replaced by ``***``."""

@@ -32,8 +32,6 @@ class StderrTail:
         self._unfinished = bytearray()
         self._dropped = 0
         self._published: Tuple[str, ...] = ()
-        # Long enough that a secret which begins before the cut is whole, and is seen by the mask.
-        self._keep = (_LINE_CHARACTERS + mask.longest) * _WIDEST_CHARACTER
 
     def feed(self, chunk: bytes) -> List[str]:
         """Take the next bytes.
@@ -71,7 +69,9 @@ class StderrTail:
         self._published = (*self._lines, *unfinished)
 
     def _extend(self, piece: bytes) -> None:
-        room = max(0, self._keep - len(self._unfinished))
+        # Long enough that a secret which begins before the cut is whole, and is seen by the mask.
+        keep = (_LINE_CHARACTERS + self._mask.longest) * _WIDEST_CHARACTER
+        room = max(0, keep - len(self._unfinished))
         self._unfinished += piece[:room]
         self._dropped += max(0, len(piece) - room)
 
