@@ -53,7 +53,7 @@ class Mask:
 
     @property
     def _secrets(self) -> List[str]:
-        """The longest first: one secret may be part of another. Sought when there is a text: most servers are silent."""
+        """The longest first: one secret may be part of another. Sought when there is a text: most servers say none."""
         if self._found is None:
             secrets: Set[str] = set()
             for name, value in self._environ.items():
