@@ -116,8 +116,9 @@ def _check_resource(metadata: ResourceMetadata, server_url: Url) -> None:
     if "#" in metadata.resource:
         raise AuthError("%s: the resource has a fragment" % metadata.source)
     resource = Url.parse(metadata.resource, "the resource in %s" % metadata.source)
-    inside = server_url.path == resource.path or server_url.path.startswith(resource.path.rstrip("/") + "/")
-    if resource.origin != server_url.origin or not inside or ".." in resource.path.split("/"):
+    inside = (server_url.path.rstrip("/") + "/").startswith(resource.path.rstrip("/") + "/")
+    same_query = resource.target in (resource.path, server_url.target)
+    if resource.origin != server_url.origin or not inside or not same_query or ".." in resource.path.split("/"):
         raise AuthError(
             "%s is the metadata of another resource, %s, and not of %s: no token is asked for"
             % (metadata.source, resource.shown, server_url.shown)
@@ -195,7 +196,8 @@ def _first(candidates: Collection[str], web: Web, deadline: Deadline) -> Optiona
 def _checked(metadata: ServerMetadata, issuers: Tuple[str, ...], web: Web) -> ServerMetadata:
     if metadata.issuer not in issuers:  # by plain comparison (RFC 8414, 3.3)
         raise IssuerMismatch(
-            "%s is the metadata of %s, and not of %s: it is not used" % (metadata.source, metadata.issuer, issuers[0])
+            "%s is the metadata of %s, and not of %s: it is not used; if the former is the provider that you mean, "
+            "name it as issuer" % (metadata.source, metadata.issuer, issuers[0])
         )
     metadata.check(web.allows)
     return metadata

@@ -299,6 +299,7 @@ def _bounded(connection: Any, deadline: Deadline) -> Any:
         def connect(self) -> None:
             super().connect()
             self.sock: Any = _BoundedSocket(self.sock, deadline)
+            self.is_verified = True  # or the user does not want it to be, and no warning for each request either
 
     return Bounded
 

@@ -182,7 +182,7 @@ def test_metadata_where_the_user_said_is_still_of_its_issuer():
 # -- the resource ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("resource_of", ["{origin}", "{origin}/", "{origin}/mcp", "{upper}/mcp"])
+@pytest.mark.parametrize("resource_of", ["{origin}", "{origin}/", "{origin}/mcp", "{origin}/mcp/", "{upper}/mcp"])
 def test_a_resource_that_the_server_is_in_is_named_as_it_is_published(resource_of):
     with AuthorizationServer() as server, ProtectedServer(server) as resource:
         named = resource_of.format(origin=resource.origin, upper=resource.origin.replace("http", "HTTP"))
@@ -197,6 +197,7 @@ def test_a_resource_that_the_server_is_in_is_named_as_it_is_published(resource_o
         "{origin}/other",
         "{origin}/mcp/below",
         "{origin}/mc",
+        "{origin}/mcp?tenant=other",
         "{origin}/mcp#part",
         "{origin}.evil.example/mcp",
         "http://127.0.0.1:1/mcp",

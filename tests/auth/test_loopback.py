@@ -109,6 +109,14 @@ def test_connections_that_say_nothing_hold_nobody_up(loopback):
     assert loopback.wait(Deadline(SOON))["code"] == "c"
 
 
+def test_a_connection_that_says_nothing_is_closed(monkeypatch):
+    monkeypatch.setattr("mcpsync.auth.loopback._IDLE_SECONDS", 0.1)
+    with Loopback() as loopback:
+        loopback.expect("right")
+        with socket.create_connection(("127.0.0.1", loopback.port), SOON) as silent:
+            assert silent.recv(1) == b""
+
+
 def test_a_request_that_does_not_end_is_cut_off(loopback):
     with suppress(ConnectionError):  # where it is cut off while it still sends
         assert send(loopback.port, b"GET /" + b"x" * 40_000) == b""

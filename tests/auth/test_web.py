@@ -83,6 +83,12 @@ def test_a_body_that_is_compressed_all_the_same_is_read():
         assert Web(LOCAL).get_json(peer.url, Deadline(5)).data == {"a": 1}
 
 
+def test_a_body_that_is_not_compressed_as_it_says_is_a_clear_error():
+    wrong = answers(b'{"a": 1}', Content_Encoding="gzip")
+    with HttpPeer(wrong) as peer, pytest.raises(AuthError, match="cannot be decompressed"):
+        Web(LOCAL).get_json(peer.url, Deadline(5))
+
+
 def test_a_body_that_unpacks_to_too_much_is_none_and_costs_no_more_than_the_limit():
     bomb = zlib.compress(b'{"a": "' + b" " * 50_000_000 + b'"}')
     with HttpPeer(answers(bomb, Content_Encoding="deflate")) as peer:
@@ -310,6 +316,11 @@ def test_a_certificate_of_another_name_is_refused(authority):
         with pytest.raises(AuthError, match=r"as\.example\.org"):
             web.get_json("https://as.example.org:%d/" % peer.port, Deadline(5))
         assert not peer.requests
+
+
+def test_verification_is_off_where_the_user_says_so(authority):
+    with HttpPeer(answers(), tls=authority.server()) as peer:
+        assert Web(LOCAL, verify=False).get_json(peer.url, Deadline(5)).status == 200
 
 
 def test_the_bundle_of_the_environment_is_used(authority, monkeypatch):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
@@ -288,3 +291,37 @@ def test_g7_a_client_that_was_registered_by_hand_is_not_taken_elsewhere() -> Non
             connect(resource, client_id="mine", client_secret=SECRET, store=store)
         assert not other.authorizations
         assert not other.token_requests
+
+
+# -- Ctrl-C ----------------------------------------------------------------------------------------------------------
+
+WAITS_FOR_A_PERSON = """
+import sys
+import mcpsync
+from mcpsync.auth.browser import Browser
+from mcpsync.auth.store import MemoryStore
+
+way = Browser(opener=lambda url: print(url, flush=True) or True)
+mcpsync.connect(sys.argv[1], protocol="2026-07-28", auth=mcpsync.OAuth(way=way, store=MemoryStore()))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT")
+def test_g6_ctrl_c_while_the_browser_is_waited_for() -> None:
+    with (
+        serving() as (server, resource),
+        subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", WAITS_FOR_A_PERSON, resource.url],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        port = port_in(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE)
+        assert errors.rstrip().endswith("KeyboardInterrupt")
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), 5)
+        assert server.token_requests == []
