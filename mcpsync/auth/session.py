@@ -13,9 +13,10 @@ import os
 import threading
 import time
 import weakref
-from contextlib import suppress
+from collections import deque
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Protocol, Set, Tuple
+from typing import Any, Callable, Deque, Dict, Iterator, Mapping, NamedTuple, Optional, Protocol, Tuple
 
 from mcpsync.auth.challenge import BearerChallenge, bearer_challenge
 from mcpsync.auth.credentials import Credentials, Tokens
@@ -33,6 +34,7 @@ _SKEW = 60.0
 _SKEW_SHARE = 0.2  # of a token's life, where that is short
 _SKEW_UNKNOWN = 30.0
 _HOLD_OFF = 5.0  # between attempts to refresh a token that is still good
+_REMEMBERED = 16
 _NEVER = float("inf")
 _OBTAINED_AT = "obtained_at"
 _UNSIGNED: Mapping[str, str] = {}
@@ -108,7 +110,7 @@ class Session:
         self._reason: Optional[str] = None  # why signing in is necessary
         self._looked = False
         self._unsaved = False
-        self._dead: Set[str] = set()  # tokens that the server refused for good
+        self._dead: Deque[str] = deque(maxlen=_REMEMBERED)  # the last tokens that were refused for good
         self._replaced: Tuple[str, str] = ("", "")
         self._held_until = 0.0
         self.renew_locks()
@@ -263,7 +265,7 @@ class Session:
         if not sent or self._signed is None:
             if self.look() and self._is_newer(sent):
                 return True
-            self._need_login("nobody is signed in at this server")
+            self._need_login("the server wants that somebody signs in (HTTP 401)")
             self._raise_reason()
         old, new = self._replaced
         if new == sent and any(_token_in(each.sent) == old for each in challenge.earlier):
@@ -280,7 +282,7 @@ class Session:
 
     def _refused_fresh(self, token: str) -> None:
         said = self.challenge.error_description or self.challenge.error
-        self._dead.add(token)
+        self._dead.append(token)
         raise NeedsLogin(
             "the server refuses a token that is not expired%s; signing in again may help"
             % (": %s" % said if said else "")
@@ -291,12 +293,11 @@ class Session:
             return False
         self.challenge = bearer
         wanted = bearer.scope or ()
-        signed = self._signed
-        had = () if signed is None or signed.credentials.tokens is None else signed.credentials.tokens.scope
         if self._is_newer(sent) or (self.look() and self._is_newer(sent)):
-            tokens = self._signed.credentials.tokens if self._signed is not None else None
-            if tokens is not None and set(wanted) <= set(tokens.scope) and not set(wanted) <= set(had):
-                return True
+            signed = self._signed
+            tokens = None if signed is None else signed.credentials.tokens
+            if tokens is not None and set(wanted) <= set(tokens.scope):
+                return True  # somebody has signed in for more
         self.wanted_scopes = tuple(dict.fromkeys((*self.wanted_scopes, *wanted)))
         raise InsufficientScope(
             "the token lacks a scope%s: login() asks for it"
@@ -320,68 +321,87 @@ class Session:
         return flight
 
     def _renew(self, token: str) -> None:
+        signed = self._signed
+        if signed is None or signed.token != token:
+            return  # it was replaced before this began
         try:
-            self._renew_locked(token)
+            self._renew_locked(signed)
         except NeedsLogin as error:
+            if self._is_newer(signed.token):
+                return  # somebody has signed in meanwhile
             self._need_login(error.message)
             raise self._needs_login(error.message) from None
         except McpError:
             self._held_until = time.monotonic() + _HOLD_OFF
             raise
 
-    def _renew_locked(self, token: str) -> None:
-        signed = self._signed
-        if signed is None or signed.token != token:
-            return  # it was replaced before this began
+    def _renew_locked(self, signed: _Signed) -> None:
         deadline = Deadline(_RENEW_SECONDS)
         key = signed.credentials.key
         with self.vault.lock(key, deadline):
+            if self._is_newer(signed.token):
+                return
             current = signed.credentials if self._unsaved else self.vault.at(key)
             if current is None or current.tokens is None:
-                if self.look() and self._is_newer(token):
-                    return  # somebody has signed in elsewhere
+                if self._found_newer(signed):
+                    return
                 raise NeedsLogin("the tokens are no longer in the store: somebody signed out")
             tokens = current.tokens
-            if tokens.access_token != token and tokens.access_token not in self._dead and not _is_stale(tokens):
+            if tokens.access_token != signed.token and tokens.access_token not in self._dead and not _is_stale(tokens):
                 self._adopt(current)  # another process was quicker
                 return
             if tokens.refresh_token is None:
-                if self.look() and self._is_newer(token):
+                if self._found_newer(signed):
                     return
-                self._dead.add(token)
+                self._dead.append(signed.token)
                 raise NeedsLogin("the access token is no longer good, and there is no refresh token")
-            self._exchange(current, tokens, token, deadline)
+            fresh = self._exchanged(signed, current, tokens, deadline)
+            if fresh is not None:
+                self._replace(signed, current, fresh)
 
-    def _exchange(self, current: Credentials, tokens: Tokens, token: str, deadline: Deadline) -> None:
-        # the lock is held
+    def _found_newer(self, signed: _Signed) -> bool:
+        """Whether somebody has signed in elsewhere."""
+        return self.look() and self._is_newer(signed.token)
+
+    def _exchanged(self, signed: _Signed, current: Credentials, tokens: Tokens, deadline: Deadline) -> Optional[Tokens]:
+        """Fresh tokens; None: others were found. The lock is held."""
         try:
             fresh = self._refresher(current, deadline)
         except SignInEnded as ended:
             again = self.vault.at(current.key)
             if again is not None and again.tokens is not None and again.tokens.refresh_token != tokens.refresh_token:
                 self._adopt(again)  # by one that does not know the lock
-                return
-            self._dead.update((token, tokens.access_token))
-            if self.look() and self._is_newer(token):
-                return  # somebody has signed in elsewhere
-            if ended.client_gone:
-                self.vault.remove(current)
-            else:
-                self.vault.store.save(current.key, replace(current, tokens=None))
+                return None
+            self._dead.extend((signed.token, tokens.access_token))
+            if self._found_newer(signed):
+                return None
+            with self._kept_in_memory_at_least():
+                if ended.client_gone:
+                    self.vault.remove(current)
+                else:
+                    self.vault.store.save(current.key, replace(current, tokens=None))
             raise
-        fresh = replace(
+        return replace(
             fresh, refresh_token=fresh.refresh_token or tokens.refresh_token, scope=fresh.scope or tokens.scope
         )
+
+    def _replace(self, signed: _Signed, current: Credentials, fresh: Tokens) -> None:
+        # the lock is held
         renewed = _stamped(replace(current, tokens=fresh))
-        self._replaced = (token, fresh.access_token)
-        self._unsaved = True
-        self._adopt(renewed)
-        try:
+        if not self._is_newer(signed.token):  # nobody has signed in elsewhere meanwhile
+            self._replaced = (signed.token, fresh.access_token)
+            self._unsaved = True
+            self._adopt(renewed)
+        with self._kept_in_memory_at_least():
             self.vault.store.save(renewed.key, renewed)
-        except AuthError as error:
-            logger.warning("mcpsync: server %r: %s; tokens are kept in memory only", self.name, error.message)
-        else:
             self._unsaved = False
+
+    @contextmanager
+    def _kept_in_memory_at_least(self) -> Iterator[None]:
+        try:
+            yield
+        except AuthError as error:
+            logger.warning("mcpsync: server %r: %s; what is new is kept in memory only", self.name, error.message)
 
     # -- state -------------------------------------------------------------------------------------------------
 

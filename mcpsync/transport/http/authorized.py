@@ -12,7 +12,7 @@ from mcpsync.deadline import Deadline
 from mcpsync.errors import ConfigError
 from mcpsync.transport.http.authorization import Auth, Challenge
 from mcpsync.transport.http.endpoint import Endpoint, Target, headers_by_name
-from mcpsync.transport.http.exchange import Exchange
+from mcpsync.transport.http.exchange import TIMED_OUT, Exchange
 from mcpsync.transport.http.response import Response
 
 __all__ = ["AuthorizedEndpoint"]
@@ -60,9 +60,12 @@ class AuthorizedEndpoint(Endpoint):
             challenge = Challenge(
                 response.status, target.url, method, response.headers, refused.start(_BODY), given, earlier
             )
-            if not auth.challenged(challenge, deadline):
-                return refused
+            again = auth.challenged(challenge, deadline)
+            if not again and deadline.expired:
+                exchange.abort(TIMED_OUT)  # as will happen anyway, at this very moment
             exchange.check()
+            if not again:
+                return refused
             exchange.began = False  # for all that was sent so far, nothing was executed
             earlier = (*earlier, challenge)
 
