@@ -26,9 +26,9 @@ from tests.client.test_signing_in import (
     signing,
     stored,
 )
-from tests.peers.authorization import browse
+from tests.peers.authorization import AuthorizationServer, ProtectedServer, browse
 from tests.peers.http import Exchange
-from tests.peers.http_servers import Legacy
+from tests.peers.http_servers import Legacy, Older
 
 
 class SlowRefresh:
@@ -280,3 +280,25 @@ def test_a_flight_is_one_run_for_all_and_its_error_is_each_ones_own() -> None:
     assert flight.over
     with pytest.raises(AuthError):
         flight.wait(Deadline(0))
+
+
+class GuardedOlder(ProtectedServer):
+    """HTTP+SSE, with a token for the stream and for each message."""
+
+    def _answer(self, exchange: Exchange) -> None:
+        if exchange.request.path.startswith("/messages/"):
+            self._guard(exchange)
+        else:
+            super()._answer(exchange)
+
+
+def test_the_older_transport_is_found_and_signed() -> None:
+    store = MemoryStore()
+    with AuthorizationServer() as server, GuardedOlder(server, behaviour=Older()) as resource:
+        with mcpsync.connect(resource.url, auth=oauth(store)) as client:
+            assert client.protocol_version == "2024-11-05"
+            server.expire_access()
+            assert client.call_tool("work").text == "done"
+        assert len(refreshes(server)) == len(server.authorizations) == 1
+        messages = [each for each in resource.of("POST") if each.path.startswith("/messages/")]
+        assert all("authorization" in each.headers for each in messages)
