@@ -8,7 +8,8 @@
     │   ├── ConnectFailed               no connection could be made
     │   │   └── ConnectTimeout          ... within the time for it (a TimeoutError too)
     │   ├── ConnectionLost              it was there and is gone: next attempt, maybe_executed
-    │   │   └── ProcessExited           ... since the server's process ended (a ConnectFailed too): exit code, stderr
+    │   │   ├── ProcessExited           ... since the server's process ended (a ConnectFailed too): exit code, stderr
+    │   │   └── LimitOverrun            ... since a message was longer than the cap (a MessageTooLarge too)
     │   └── HttpError                   an HTTP answer that is no MCP answer: status, excerpt
     │       └── ConnectRejected         ... to the attempt to connect (a ConnectFailed too)
     ├── ProtocolError                   the peer broke the protocol
@@ -53,6 +54,7 @@ __all__ = [
     "InvalidMessage",
     "InvalidParams",
     "IssuerMismatch",
+    "LimitOverrun",
     "McpError",
     "MessageTooLarge",
     "MethodNotFound",
@@ -350,6 +352,28 @@ class MessageTooLarge(ProtocolError):
 
     def __init__(self, message: str, *, limit: int, server: Optional[str] = None) -> None:
         super().__init__(message, server=server)
+        self.limit = limit
+
+
+class LimitOverrun(ConnectionLost, MessageTooLarge):
+    """A message longer than the configured cap came on the one stream of a connection, which ended by that: nobody can
+    tell whose answer it was, nor where the next message begins."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        limit: int,
+        server: Optional[str] = None,
+        method: Optional[str] = None,
+        request_id: Optional[int] = None,
+        next_attempt: Optional[float] = None,
+        maybe_executed: bool = False,
+    ) -> None:
+        # not by way of the parents, each of which would hand its own arguments on to the other
+        McpError.__init__(self, message, server=server, method=method, request_id=request_id)
+        self.next_attempt = next_attempt
+        self.maybe_executed = maybe_executed
         self.limit = limit
 
 

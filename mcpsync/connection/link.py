@@ -21,7 +21,9 @@ from mcpsync.errors import (
     ConnectFailed,
     ConnectionLost,
     HttpError,
+    LimitOverrun,
     McpError,
+    MessageTooLarge,
     ProcessExited,
     described,
 )
@@ -222,4 +224,6 @@ def loss_for(cause: McpError, **named: Any) -> McpError:
         return ClientClosed(cause.message).located(named["server"], named["method"], named["request_id"])
     if isinstance(cause, ProcessExited):
         return ProcessExited(cause.message, exit_code=cause.exit_code, stderr_tail=cause.stderr_tail, **named)
+    if isinstance(cause, MessageTooLarge):
+        return LimitOverrun(cause.message, limit=cause.limit, **named)
     return ConnectionLost(cause.message, **named)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import pickle
 import threading
 from pathlib import Path
 from typing import Any, List
@@ -12,7 +13,7 @@ from typing import Any, List
 import pytest
 
 import mcpsync
-from mcpsync import ConnectionLost, InvalidMessage, MessageTooLarge, RequestTimeout
+from mcpsync import ConnectionLost, InvalidMessage, LimitOverrun, MessageTooLarge, RequestTimeout
 from tests.faults.watch import took
 from tests.peers.scripted import peer
 
@@ -125,9 +126,11 @@ def test_c3_the_cap_can_be_set(tmp_path: Path) -> None:
     with mcpsync.connect(server.command, max_message=100_000) as client:
         assert len(client.call_tool("large", {"size": 90_000}).text) == 90_000
         waiting = client.submit("silent")
-        with pytest.raises(ConnectionLost, match="100000"):
+        with pytest.raises(MessageTooLarge, match="100000") as error:
             client.call_tool("large", {"size": 110_000})
-        assert isinstance(waiting.exception(timeout=1), ConnectionLost)
+        assert isinstance(error.value, ConnectionLost) and error.value.maybe_executed
+        assert error.value.limit == pickle.loads(pickle.dumps(error.value)).limit == 100_000
+        assert isinstance(waiting.exception(timeout=1), LimitOverrun)
         client.reconnect()
         assert client.call_tool("echo", {"text": "again"}).text == "again"
 
