@@ -64,8 +64,11 @@ class LegacySse:
         self._early: List[Event] = []
         self._post_url = ""
         self._lost: Optional[McpError] = None
-        self._read_out = threading.Event()
-        self._read_out.set()
+        self._lock = threading.Lock()  # guards the two below: one thread at a time has the response
+        self._held = False
+        self._closed = False
+        self._free = threading.Event()
+        self._free.set()
 
     # -- life --------------------------------------------------------------------------------------------------
 
@@ -78,14 +81,13 @@ class LegacySse:
         self._life.open(deadline)
         self._stream.deadline = deadline
         self._life.watch(_STREAM, self._stream)
+        self._hold()
         try:
             with self._stream.driven():
                 self._post_url = self._connect()
         except BaseException as error:
-            self._life.leave(_STREAM, self._stream)
-            self._stream.finish()
-            if self._response is not None:
-                self._response.close()
+            self._end_stream()
+            self._let_go()
             self.close(Deadline(0))
             if isinstance(error, (Aborted, *NETWORK_ERRORS)):
                 raise self._connect_error(error) from error
@@ -99,6 +101,32 @@ class LegacySse:
                 ) from error
             raise
         self._life.unwatch(self._stream)
+        self._let_go()
+
+    def _hold(self) -> bool:
+        """This thread has the response from here on. False: it is closed."""
+        with self._lock:
+            if self._closed:
+                return False
+            self._held = True
+            self._free.clear()
+            return True
+
+    def _let_go(self) -> None:
+        with self._lock:
+            self._held = False
+            closed = self._closed
+        if closed:
+            self._end_stream()  # whoever closes did not want to wait any longer
+        self._free.set()
+
+    def _end_stream(self) -> Optional[str]:
+        """The stream is over; gives the reason, if it was ended from this side. Of the thread that has the response."""
+        reason = self._stream.finish()
+        self._life.leave(_STREAM, self._stream)
+        if self._response is not None:
+            self._response.close()
+        return reason
 
     def _connect(self) -> str:
         self._response = response = self._endpoint.request(self._stream, "GET", None, _GET)
@@ -129,7 +157,8 @@ class LegacySse:
         """The body of the reader thread: reads the stream until it ends."""
         self._life.sink = sink
         self._life.has_sink.set()
-        self._read_out.clear()
+        if not self._hold():
+            return
         cause: McpError = ConnectionLost("the stream ended", server=self._server)
         try:
             self._deliver(self._early, sink)
@@ -145,11 +174,8 @@ class LegacySse:
         except McpError as error:
             cause = error
         finally:
-            reason = self._stream.finish()
-            self._life.leave(_STREAM, self._stream)
-            if self._response is not None:
-                self._response.close()
-            self._read_out.set()
+            reason = self._end_stream()
+            self._let_go()
         if reason is None:
             self._lost = cause
             self._life.end_all(cause.message)
@@ -175,10 +201,12 @@ class LegacySse:
             return
         try:
             self._stream.abort("the connection was closed")
-            self._read_out.wait(deadline.sooner(_UNWIND_SECONDS).remaining())
-            if self._response is not None and self._life.sink is None:
-                self._stream.finish()  # nobody read it
-                self._response.close()
+            self._free.wait(deadline.sooner(_UNWIND_SECONDS).remaining())
+            with self._lock:
+                self._closed = True
+                nobodys = not self._held
+            if nobodys:
+                self._end_stream()
             self._endpoint.close()
         finally:
             self._life.closed_now(deadline)
@@ -186,7 +214,9 @@ class LegacySse:
     def after_fork(self) -> None:
         """In a forked child: the sockets are the parent's."""
         self._life.after_fork()
-        self._read_out.set()
+        self._lock = threading.Lock()
+        self._closed = True
+        self._free.set()
 
     # -- messages ----------------------------------------------------------------------------------------------
 

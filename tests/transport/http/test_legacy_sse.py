@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import random
 import threading
 import time
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from mcpsync.transport.http.streamable import StreamableHttp
 from tests.peers.authority import Authority
 from tests.peers.http import Exchange, HttpPeer
 from tests.transport.contract import Connected, TransportContract
-from tests.transport.http.wired import PATIENCE, Wired, descriptors, until
+from tests.transport.http.wired import PATIENCE, Recorder, Wired, descriptors, until
 
 
 class Server:
@@ -249,6 +250,35 @@ def test_closing_is_quick() -> None:
                 took = time.monotonic() - start
             server.out.put(None)
         assert took < 0.2
+
+
+def test_closing_races_with_opening_and_reading() -> None:
+    chance = random.Random(7)
+    outcomes: List[str] = []
+
+    def serve(exchange: Exchange) -> None:
+        exchange.start()
+        if not exchange.wait_closed(chance.uniform(0, 0.003)):
+            exchange.event("/messages", event="endpoint")
+            exchange.wait_closed()
+
+    def live(transport: LegacySse) -> None:
+        try:
+            transport.open(Deadline(PATIENCE))
+            transport.run(Recorder())
+            outcomes.append("closed")
+        except (ConnectFailed, ConnectionLost):
+            outcomes.append("not opened")
+
+    with HttpPeer(serve) as peer:
+        for _ in range(200):
+            transport = LegacySse(Endpoint(peer.url))
+            thread = threading.Thread(target=live, args=(transport,), name="mcpsync-test-reader")
+            thread.start()
+            threading.Event().wait(chance.uniform(0, 0.006))  # any moment
+            transport.close(Deadline(PATIENCE))
+            thread.join(PATIENCE)
+    assert set(outcomes) == {"closed", "not opened"} and len(outcomes) == 200
 
 
 def test_over_tls(authority: Authority) -> None:
