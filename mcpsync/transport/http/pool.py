@@ -165,6 +165,6 @@ def _kept_for(raw: http.client.HTTPResponse) -> float:
     """How long an idle connection may be used again, as its server says in ``Keep-Alive: timeout=5``."""
     for part in (raw.headers.get("keep-alive") or "").split(","):
         name, _, value = part.strip().partition("=")
-        if name.lower() == "timeout" and value.isdigit():
-            return int(value) * _MARGIN
+        if name.lower() == "timeout" and value.isdecimal():
+            return float(value) * _MARGIN
     return _LONG

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import re
 import time
 from typing import Any, Mapping, Optional
 
@@ -23,6 +24,7 @@ __all__ = [
 
 _EXCERPT = 300
 _LONGEST_WAIT = 86400.0
+_DIGITS = re.compile(r"\s*[0-9]+\s*\Z")  # what isdigit() admits is no number always: a superscript is none
 
 _OLDER = (400, 404, 405)
 _MODERN_ERRORS = (jsonrpc.UNSUPPORTED_VERSION, jsonrpc.HEADER_MISMATCH, jsonrpc.MISSING_CAPABILITY)
@@ -119,7 +121,7 @@ def says_no_session(body: bytes) -> bool:
 def _message(body: bytes) -> Any:
     try:
         message: Any = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):  # nested deeply, which is no answer either
         return None
     return message if isinstance(message, dict) else None
 
@@ -127,9 +129,10 @@ def _message(body: bytes) -> Any:
 def _retry_after(value: Optional[str]) -> Optional[float]:
     if not value:
         return None
-    if value.strip().isdigit():
+    if _DIGITS.match(value):
         return min(float(value), _LONGEST_WAIT)
     moment = email.utils.parsedate_tz(value)
-    if moment is None:
+    try:
+        return None if moment is None else min(max(0.0, email.utils.mktime_tz(moment) - time.time()), _LONGEST_WAIT)
+    except (ValueError, OverflowError):  # it looks like a date, and is none
         return None
-    return min(max(0.0, email.utils.mktime_tz(moment) - time.time()), _LONGEST_WAIT)

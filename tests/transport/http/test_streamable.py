@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from typing import Any, Callable, List
+from typing import Any, Callable, Dict, List
 
 import pytest
 
@@ -357,6 +357,38 @@ def test_a_compressed_body_that_grows_without_bound() -> None:  # D25
         exchange.respond(200, b"[" + b" " * 50_000_000, compressed=True)
 
     with HttpPeer(answer) as peer, wired(peer.url, max_message=1_000_000) as client, pytest.raises(MessageTooLarge):
+        client.ask()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Retry-After": "\u00b2"},
+        {"Retry-After": "9" * 5000},
+        {"Retry-After": "Fri, 31 Dec 99999 23:59:59 GMT"},
+        {"Retry-After": "Fri, 99 Dec 2026 99:99:99 GMT"},
+        {"Keep-Alive": "timeout=\u00b2"},
+        {"Keep-Alive": "timeout=" + "9" * 5000},
+    ],
+    ids=lambda headers: "%s %.20s" % next(iter(headers.items())),
+)
+def test_numbers_in_headers_that_are_none(headers: Dict[str, str]) -> None:
+    def answer(exchange: Exchange) -> None:
+        exchange.respond(
+            503, b"busy", "text/plain", **{name.replace("-", "_"): value for name, value in headers.items()}
+        )
+
+    with HttpPeer(answer) as peer, wired(peer.url) as client:
+        for _ in range(2):
+            with pytest.raises(HttpError, match="HTTP 503"):
+                client.ask()
+
+
+def test_a_refusal_that_is_nested_deeply() -> None:
+    def answer(exchange: Exchange) -> None:
+        exchange.respond(400, b'{"error":' + b"[" * 200_000)
+
+    with HttpPeer(answer) as peer, wired(peer.url) as client, pytest.raises(HttpError, match="HTTP 400"):
         client.ask()
 
 
