@@ -226,6 +226,37 @@ def test_g2_the_holder_is_killed_after_storing(folder: Path) -> None:
         assert refreshes(server) == 1
 
 
+def test_a_program_that_ends_in_the_middle_of_a_refresh_keeps_what_it_brings(folder: Path) -> None:
+    asked, go = threading.Event(), threading.Event()
+
+    def slowly(exchange: Exchange) -> bool:
+        if b"refresh_token" in exchange.request.body:
+            asked.set()
+            assert go.wait(PATIENCE)
+        return True
+
+    with (
+        AuthorizationServer(routes={"/token": slowly}) as server,
+        ProtectedServer(server, behaviour=Modern()) as resource,
+    ):
+        signed_in(resource, folder)
+        found = stored(resource, folder)
+        assert found.tokens is not None
+        soon = replace(found.tokens, expires_at=time.time() + 50, extra={"obtained_at": time.time() - 3000})
+        FileStore(str(folder)).save(found.key, replace(found, tokens=soon))
+        with Worker(resource, folder, leaves=True) as worker:
+            worker.begun()
+            assert asked.wait(PATIENCE)
+            assert worker.process.stdout is not None
+            assert json.loads(worker.process.stdout.readline())["good"] == 1  # with the old token; it is at its end
+            go.set()
+            worker.process.communicate(timeout=PATIENCE)
+            assert worker.process.returncode == 0
+        left = stored(resource, folder).tokens
+        assert left is not None
+        assert set(server.refresh) == {left.refresh_token}
+
+
 def test_g5_a_401_on_one_tool_alone_and_a_403_for_more_scope(folder: Path) -> None:
     def work(exchange: Exchange, message: Dict[str, Any]) -> None:
         if message["params"]["name"] == "forbidden":
