@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import ssl
 import threading
 import time
+from functools import partial
 from typing import Any, Iterator, List
 
 import pytest
+import requests
 
 import mcpsync
 from mcpsync import AuthError, Client, NeedsLogin, OAuth, RequestTimeout
@@ -26,9 +29,10 @@ from tests.client.test_signing_in import (
     signing,
     stored,
 )
+from tests.peers.authority import Authority
 from tests.peers.authorization import AuthorizationServer, ProtectedServer, browse
 from tests.peers.http import Exchange
-from tests.peers.http_servers import Legacy, Older
+from tests.peers.http_servers import Legacy, Modern, Older
 
 
 class SlowRefresh:
@@ -302,3 +306,65 @@ def test_the_older_transport_is_found_and_signed() -> None:
         assert len(refreshes(server)) == len(server.authorizations) == 1
         messages = [each for each in resource.of("POST") if each.path.startswith("/messages/")]
         assert all("authorization" in each.headers for each in messages)
+
+
+def test_a_sign_out_that_the_server_does_not_take_is_one_here(caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryStore()
+    with signing(routes={"/revoke": lambda exchange: exchange.respond(503)}) as (_, resource):
+        signed_in(resource, store)
+        client = Client(resource.url, auth=oauth(store))
+        assert client.logout() is False
+        assert "were not revoked" in caplog.text
+        assert store.keys() == []
+        client.close()
+
+
+def test_whoever_waits_for_another_ones_sign_in_does_so_within_its_time() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def slowly(url: str) -> str:
+        begun.set()
+        assert go.wait(PATIENCE)
+        return browse(url)
+
+    store = MemoryStore()
+    with signing() as (_, resource):
+        client = Client(resource.url, auth=oauth(store, slowly))
+        first = threading.Thread(target=client.login)
+        first.start()
+        assert begun.wait(PATIENCE)
+        with pytest.raises(AuthError, match="another thread is signing in"):
+            client.login(timeout=0.05)
+        go.set()
+        first.join(PATIENCE)
+        assert client.call_tool("work").text == "done"
+        client.close()
+
+
+def test_what_a_session_of_the_users_says_of_the_network_holds_for_signing_in(authority: Authority) -> None:
+    with (
+        AuthorizationServer(tls=authority.server()) as server,
+        ProtectedServer(server, behaviour=Modern(), tls=authority.server()) as resource,
+        requests.Session() as session,
+    ):
+        context = ssl.create_default_context(cafile=str(authority.ca))
+        way = partial(browse, context=context)
+        with pytest.raises(mcpsync.McpError, match="certificate"):
+            mcpsync.connect(resource.url, auth=oauth(MemoryStore(), way))
+        session.verify = str(authority.ca)
+        with mcpsync.connect(resource.url, session=session, auth=oauth(MemoryStore(), way)) as client:
+            assert client.call_tool("work").text == "done"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"callback_port": 70000}, "callback_port"),
+        ({"timeout": 0}, "timeout"),
+        ({"allow_hosts": "as.example"}, "allow_hosts"),
+        ({"way": "pigeon"}, "way"),
+    ],
+)
+def test_options_that_mean_nothing(options: Any, text: str) -> None:
+    with pytest.raises(mcpsync.ConfigError, match=text):
+        OAuth(**options)
