@@ -61,3 +61,19 @@ def test_an_entry_that_wants_nobody_to_sign_in_gets_the_refusal() -> None:
             refused = row(host, "web")
             assert refused.state == "down"
             assert "401" in str(refused.error)
+
+
+def test_a_program_signs_in_with_its_own_way() -> None:
+    watch = Watch()
+    auth = OAuth(way=browse, store=MemoryStore())
+    with AuthorizationServer() as server, ProtectedServer(server, behaviour=Modern()) as web:
+        servers = {"web": {"url": web.url}}
+        with host_of(servers, watch, auth=auth) as host:
+            assert row(host, "web").state == "needs_login"
+            assert server.authorizations == []
+            host.client("web").login()
+            watch.until(lambda: row(host, "web").ready)
+            assert host.call_tool("mcp__web__work").text == "done"
+            assert host.client("web").logout()
+            assert row(host, "web").state == "needs_login"
+            assert names(host) == []
