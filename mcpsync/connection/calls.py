@@ -302,7 +302,8 @@ class Calls:
                 self._begin(link, call, params)
             except McpError as error:
                 call.complete(None, error)
-            except ValueError as error:
+            except Exception as error:  # an argument that fits no header, or the user's headers, signer or adapter
+                link.session.retire(call)
                 refuse(error)
 
         call.more().queued.append(lambda error: call.complete(None, error))

@@ -11,6 +11,7 @@ import pytest
 
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.connection import Connection
+from mcpsync.core.headers import ParameterHeader
 from mcpsync.errors import ClientClosed, ConnectFailed, ConnectionLost, McpError, RpcError
 from mcpsync.transport.base import Transport
 from mcpsync.transport.memory import ServerEnd, StreamServer
@@ -136,3 +137,14 @@ def test_close_ends_every_session_that_calls_still_wait_on() -> None:
     for caller in callers:
         caller.join(PATIENCE)
     assert not [thread.name for thread in threading.enumerate() if thread.name == "mcpsync-peer-reader"]
+
+
+def test_a_submitted_request_that_cannot_be_made_leaves_nothing_in_flight() -> None:
+    peer = Peer("exchange", "modern")
+    with connected(peer) as connection:
+        connection.mirrors["echo"] = (ParameterHeader("Mcp-Param-Size", ("size",)),)
+        params = {"name": "echo", "arguments": {"size": 2**60}}
+        submitted = connection.submit("tools/call", params, lambda result: result)
+        assert isinstance(submitted.exception(PATIENCE), ValueError)
+        link = connection.link
+        assert link is not None and link.session.in_flight() == []

@@ -53,7 +53,11 @@ class AuthorizedEndpoint(Endpoint):
                 headers_by_name(given, self._server)
                 self._checked = given
             response = super()._send(exchange, method, target, body, {**headers, **given})
-            auth.observed(target.url, response.headers)
+            try:
+                auth.observed(target.url, response.headers)
+            except BaseException:
+                response.close()
+                raise
             if response.status not in _REFUSALS or len(earlier) == _MOST_CHALLENGES:
                 return response
             refused = _Refused(response, exchange)

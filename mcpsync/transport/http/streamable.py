@@ -16,7 +16,7 @@ from typing import Callable, Dict, Mapping, Optional
 
 from mcpsync.core.sse import EventReader
 from mcpsync.deadline import FOREVER, Deadline
-from mcpsync.errors import ConnectionLost, McpError, RequestTimeout, SessionLost
+from mcpsync.errors import ConnectionLost, McpError, RequestTimeout, SessionLost, described
 from mcpsync.transport.base import Frame, Request, Sink, StreamId
 from mcpsync.transport.http.endpoint import Endpoint
 from mcpsync.transport.http.exchange import TIMED_OUT, Aborted, Exchange
@@ -374,6 +374,8 @@ class StreamableHttp:
                 self._drive(frame, request, FOREVER, opened)
             except McpError as error:
                 sink.broken(request, error)
+            except Exception as error:  # the user's headers, signer or adapter: what they raise ends this stream alone
+                sink.broken(request, ConnectionLost("the stream was not opened: %s" % described(error)))
             finally:
                 opened.set()
 
@@ -396,6 +398,8 @@ class StreamableHttp:
                 pass  # closed, or replaced
             except McpError as error:
                 sink.warn("long stream", str(error))
+            except Exception as error:  # as for a stream that is a request
+                sink.warn("long stream", described(error))
             finally:
                 opened.set()
                 self._life.leave(LONG_STREAM, exchange)
