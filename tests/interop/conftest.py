@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Callable, List, TypeVar
+from typing import Callable, Iterator, List, TypeVar
 
 import pytest
 
 from tests.interop import peers
+from tests.interop.chromium import Chromium
+from tests.interop.signing import User
 
 T = TypeVar("T")
 
@@ -51,3 +53,30 @@ def mcp1_command() -> List[str]:
 def fastmcp4_command() -> List[str]:
     """How to start ``servers/fastmcp4_server.py`` (both eras)."""
     return _had(peers.fastmcp4_command)
+
+
+@pytest.fixture(scope="session")
+def mcp2_auth_command() -> List[str]:
+    """How to start ``servers/mcp2_auth_server.py``."""
+    return _had(peers.mcp2_auth_command)
+
+
+@pytest.fixture(scope="session")
+def running_chromium() -> Iterator[Chromium]:
+    """A browser for all tests of this process."""
+    with Chromium(*_had(peers.chromium_paths)) as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def chromium(running_chromium: Chromium) -> Chromium:
+    """A browser in which nobody is signed in anywhere."""
+    running_chromium.forget()
+    return running_chromium
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> User:
+    """Somebody who is signed in nowhere yet; this process is theirs."""
+    monkeypatch.setenv("MCPSYNC_HOME", str(tmp_path))
+    return User(tmp_path)

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Callable, List, Optional, Sequence
+from typing import Callable, List, Optional, Sequence, Tuple
 
 HERE = Path(__file__).resolve().parent
 SERVERS = HERE / "servers"
@@ -57,6 +57,20 @@ def mcp1_command() -> List[str]:
 def fastmcp4_command() -> List[str]:
     """``servers/fastmcp4_server.py`` on FastMCP 4: both eras."""
     return _python_command("fastmcp4")
+
+
+def mcp2_auth_command() -> List[str]:
+    """``servers/mcp2_auth_server.py``: the official SDK's own authorization server, on what mcp2 runs on."""
+    python, server = mcp2_command()
+    return [python, str(Path(server).with_name("mcp2_auth_server.py"))]
+
+
+def chromium_paths() -> Tuple[str, str]:
+    """Where Chromium is, and its chromedriver."""
+    found = [shutil.which(name) for name in ("chromium", "chromedriver")]
+    if found[0] is None or found[1] is None:
+        raise PeerUnavailable("chromium: there is no chromium, or no chromedriver, on PATH")
+    return found[0], found[1]
 
 
 def _npm_command(package: str) -> List[str]:
@@ -165,6 +179,7 @@ def main() -> int:
     missing = 0
     for name, command in (
         ("server-everything and server-filesystem", everything_command),
+        ("chromium", chromium_paths),
         ("mcp2", mcp2_command),
         ("mcp1", mcp1_command),
         ("fastmcp4", fastmcp4_command),
