@@ -155,6 +155,7 @@ class ConfigError(McpError):
     :ivar file: the file it stands in, None for an argument
     :ivar path: where in it, as ``servers.web.timeout``
     :ivar nearest: a known key that looks like the unknown one, if there is one
+    :ivar line: the line of the file, from 1, None where there is none
     """
 
     def __init__(
@@ -165,14 +166,17 @@ class ConfigError(McpError):
         path: Optional[str] = None,
         nearest: Optional[str] = None,
         server: Optional[str] = None,
+        line: Optional[int] = None,
     ) -> None:
         super().__init__(message, server=server)
         self.file = file
         self.path = path
         self.nearest = nearest
+        self.line = line
 
     def __str__(self) -> str:
-        where = ": ".join(part for part in (self.file, self.path) if part)
+        file = "%s:%d" % (self.file, self.line) if self.file and self.line else self.file
+        where = ": ".join(part for part in (file, self.path) if part)
         text = "%s: %s" % (where, self.message) if where else self.message
         return flat(text + (" (did you mean %r?)" % self.nearest if self.nearest else ""))
 

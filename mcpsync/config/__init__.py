@@ -6,6 +6,6 @@ It knows only types and errors: what a server is started with, or what its name 
 from __future__ import annotations
 
 from mcpsync.config.load import load
-from mcpsync.config.model import Config, Diagnostic, ServerConfig
+from mcpsync.config.model import Config, Diagnostic, Policy, ServerConfig
 
-__all__ = ["Config", "Diagnostic", "ServerConfig", "load"]
+__all__ = ["Config", "Diagnostic", "Policy", "ServerConfig", "load"]
