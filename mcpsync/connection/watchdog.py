@@ -237,7 +237,7 @@ class Watchdog:
     def _call(action: Callable[..., object], *arguments: Any) -> None:
         try:
             action(*arguments)
-        except Exception:  # the clock of every other call hangs on this thread: it must outlive any bug
+        except BaseException:  # sys.exit() too: the clock of every other call hangs on this thread, which outlives all
             logger.exception("mcpsync: an alarm failed")
 
     def _take_due(self, now: float) -> Tuple[List[Any], List[Callable[[], object]]]:
