@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from threading import Lock
+import logging
+from threading import RLock
 from typing import Callable, Optional
 
 from mcpsync.connection.threads import Workers
 from mcpsync.connection.watchdog import Watchdog
 
 __all__ = ["AwaitingLogin"]
+
+logger = logging.getLogger("mcpsync")
 
 _GAP = 5.0  # seconds between looks
 
@@ -33,7 +36,7 @@ class AwaitingLogin:
         self._workers = workers
         self._signed_in = signed_in
         self._resume = resume
-        self._lock = Lock()  # guards the flag
+        self._lock = RLock()  # guards the flag
         self._waits = False
 
     def begin(self) -> None:
@@ -45,10 +48,16 @@ class AwaitingLogin:
         self._watchdog.later(_GAP, self._due)
 
     def _due(self) -> None:
-        self._workers.submit(self._look)
+        if not self._workers.submit(self._look):  # no thread can be started at the moment, or ever again
+            self._watchdog.later(_GAP, self._due)
 
     def _look(self) -> None:
-        if not self.look():
+        found = False
+        try:
+            found = self.look()
+        except Exception:  # the store may be the user's, and out of reach for a while
+            logger.warning("mcpsync: whether somebody has signed in could not be found out", exc_info=True)
+        if not found:
             self._watchdog.later(_GAP, self._due)
 
     def look(self) -> bool:
