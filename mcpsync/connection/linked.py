@@ -391,8 +391,12 @@ class LinkedConnection(Owner):
             self._retry = None
         try:
             self._open_here(Deadline(self.timeouts.connect))
-        except McpError as error:
+        except (
+            BaseException
+        ) as error:  # an exit that the user's factory asks for, too: nobody may wait for this for ever
             self._attempt_failed(state, error)
+            if not isinstance(error, McpError):
+                raise
             logger.info("mcpsync: server %r: attempt to connect failed: %s", self.name, error)
 
     def _reconnect_signed_in(self) -> None:

@@ -148,3 +148,21 @@ def test_a_submitted_request_that_cannot_be_made_leaves_nothing_in_flight() -> N
         assert isinstance(submitted.exception(PATIENCE), ValueError)
         link = connection.link
         assert link is not None and link.session.in_flight() == []
+
+
+def test_a_factory_that_ends_its_thread_ends_an_attempt_and_not_all_calls() -> None:
+    peer = Peer("stream", "legacy")
+    states: queue.SimpleQueue[str] = queue.SimpleQueue()
+    made: List[str] = []
+
+    def factory() -> Transport:
+        made.append("")
+        if len(made) == 2:
+            raise SystemExit(3)
+        return peer.server()
+
+    with connected(peer, factory=factory, backoff=Backoff((0.01,)), on_state=states.put) as connection:
+        peer.server.lose()
+        seen = [states.get(timeout=PATIENCE) for _ in range(5)]
+        assert seen == ["connecting", "ready", "waiting", "connecting", "down"]
+        assert connection.request("tools/call", {"name": "echo", "arguments": {}})["echo"] == {}
