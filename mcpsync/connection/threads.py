@@ -86,12 +86,13 @@ class Workers:
         self._limit = limit
         self._inner = inner
         self._idle_seconds = idle
-        # guards the fields below; waited on by idle threads, and by those who wait for threads to end
+        # guards the fields below; waited on by idle threads, and by those who wait for them to be idle or to end
         self._changed = Condition()
         self._tasks: Deque[Callable[[], None]] = deque()
         self._threads = 0
         self._idents: Set[int] = set()
         self._idle = 0
+        self._flushing = 0
         self._stopped = False
 
     @property
@@ -134,16 +135,21 @@ class Workers:
         return True
 
     def flush(self, seconds: Optional[float]) -> bool:
-        """Wait until what was submitted before has been done; only where the limit is one thread.
+        """Wait until all that was submitted has been done.
 
+        :param seconds: None: no limit
         :returns: False if it has not been done in time
         """
         with self._changed:
-            if not self._tasks and self._idle == self._threads:
-                return True
-        done = threading.Lock()
-        done.acquire()
-        return self.submit(done.release) and done.acquire(timeout=-1 if seconds is None else seconds)
+            self._flushing += 1
+            try:
+                return self._changed.wait_for(self._has_done_all, seconds)
+            finally:
+                self._flushing -= 1
+
+    def _has_done_all(self) -> bool:
+        # the condition is held
+        return not self._tasks and self._idle == self._threads
 
     def stop(self) -> None:
         """Accept nothing more; threads end after what was accepted."""
@@ -161,6 +167,8 @@ class Workers:
         with self._changed:
             self._idle += 1
             try:
+                if self._flushing and self._has_done_all():
+                    self._changed.notify_all()
                 if not self._tasks and not self._stopped:
                     self._changed.wait_for(lambda: self._tasks or self._stopped, self._idle_seconds)
                 if self._tasks:
