@@ -36,7 +36,7 @@ _SENT_APART = 65536
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
 
 _hanging: Dict[Tuple[Any, Any], int] = {}  # attempts to connect that were left behind, by host and port
-_hanging_lock = threading.Lock()  # guards the counts, and the flags of an attempt
+_hanging_lock = threading.RLock()  # guards the counts, and the flags of an attempt
 _live: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -308,7 +308,7 @@ def _is_address(host: Optional[str]) -> bool:
 def let_go_after_fork() -> None:
     """In a forked child: hold none of the parent's connections open."""
     global _hanging_lock
-    _hanging_lock = threading.Lock()
+    _hanging_lock = threading.RLock()
     _hanging.clear()
     for connection in list(_live):
         connection.let_go()

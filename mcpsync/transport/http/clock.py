@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
 from typing import Dict, Optional
 
 from mcpsync.deadline import Deadline
@@ -32,7 +31,7 @@ class Clock:
         self._reset()
 
     def _reset(self) -> None:
-        self._lock = threading.Lock()  # guards all below
+        self._lock = threading.RLock()  # guards all below
         self._watched: Dict[Exchange, float] = {}
         self._wake_at = _NEVER
         self._thread: Optional[threading.Thread] = None
@@ -49,8 +48,11 @@ class Clock:
             self._bell.set()
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                with suppress(RuntimeError):  # the interpreter is ending, and this exchange with it
+                try:
                     thread.start()
+                except RuntimeError:  # no thread is to be had: the next exchange asks for one again
+                    self._wake_at = _NEVER
+                else:
                     self._thread = thread
 
     def forget(self, exchange: Exchange) -> None:

@@ -55,7 +55,7 @@ class DetectingHttp:
         self._server = server_name
         self._starts_older = starts_older
         self._learned = learned
-        self._lock = threading.Lock()  # guards the three below
+        self._lock = threading.RLock()  # guards the three below
         self._older: Optional[LegacySse] = None  # set once its stream has named the URL for messages
         self._opening: Optional[LegacySse] = None
         self._closed = False
@@ -97,7 +97,7 @@ class DetectingHttp:
 
     def after_fork(self) -> None:
         """In a forked child: the sockets are the parent's."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._closed = True
         self._first.after_fork()
         if self._opening is not None:

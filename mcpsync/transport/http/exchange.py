@@ -80,7 +80,7 @@ class Exchange:
         self.began = False
         self.connects = False
         self.made: Any = None
-        self._lock = threading.Lock()  # guards the fields below
+        self._lock = threading.RLock()  # guards the fields below
         self.reason: Optional[str] = None
         self._done = False
         self._guard: Optional[socket.socket] = None

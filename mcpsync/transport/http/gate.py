@@ -25,7 +25,7 @@ class Gate:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._lock = threading.Lock()  # guards the two below
+        self._lock = threading.RLock()  # guards the two below
         self._inside = 0
         self._waiting: Deque[threading.Event] = deque()
 

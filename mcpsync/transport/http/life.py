@@ -52,7 +52,7 @@ class Life:
         self.has_sink = threading.Event()
         self.max_idle = _MAX_IDLE
         self._clock = Clock("mcpsync-%s-clock" % server_name)
-        self._lock = threading.Lock()  # guards the table and the flags below
+        self._lock = threading.RLock()  # guards the table and the flags below
         self._open: Dict[Hashable, Open] = {}
         self._opened = False
         self._closed = False
@@ -114,7 +114,7 @@ class Life:
     def after_fork(self) -> None:
         """In a forked child: nothing of this is its own."""
         self._owner = -1
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._closed = True
         self._open = {}
         self._clock.after_fork()

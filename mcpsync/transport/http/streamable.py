@@ -86,7 +86,7 @@ class StreamableHttp:
         self._version: Mapping[str, str] = _NO_HEADERS
         self._commands: SimpleQueue[Optional[Callable[[], None]]] = SimpleQueue()
         self._kinds: Dict[bytes, str] = {}
-        self._reader_lock = threading.Lock()  # guards the flag below
+        self._reader_lock = threading.RLock()  # guards the flag below
         self._reader_busy = False
 
     # -- life --------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class StreamableHttp:
     def after_fork(self) -> None:
         """In a forked child: the sockets are the parent's, and so is the session."""
         self._life.after_fork()
-        self._reader_lock = threading.Lock()
+        self._reader_lock = threading.RLock()
         self._session = _NO_HEADERS
 
     # -- messages ----------------------------------------------------------------------------------------------
