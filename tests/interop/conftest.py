@@ -62,6 +62,12 @@ def mcp2_auth_command() -> List[str]:
 
 
 @pytest.fixture(scope="session")
+def oidc_command() -> List[str]:
+    """How to start ``servers/oidc_server.cjs``, with NODE_PATH on its packages."""
+    return _had(peers.oidc_command)
+
+
+@pytest.fixture(scope="session")
 def running_chromium() -> Iterator[Chromium]:
     """A browser for all tests of this process."""
     with Chromium(*_had(peers.chromium_paths)) as chromium:

@@ -65,6 +65,11 @@ def mcp2_auth_command() -> List[str]:
     return [python, str(Path(server).with_name("mcp2_auth_server.py"))]
 
 
+def oidc_command() -> List[str]:
+    """``servers/oidc_server.cjs``: npm ``oidc-provider``; its packages are beside those of server-everything."""
+    return [_node("oidc"), str(SERVERS / "oidc_server.cjs")]
+
+
 def chromium_paths() -> Tuple[str, str]:
     """Where Chromium is, and its chromedriver."""
     found = [shutil.which(name) for name in ("chromium", "chromedriver")]
@@ -178,7 +183,7 @@ def main() -> int:
     """Make every environment now, so that no test's time limit pays for it; name what is missing."""
     missing = 0
     for name, command in (
-        ("server-everything and server-filesystem", everything_command),
+        ("server-everything, server-filesystem and oidc-provider", everything_command),
         ("chromium", chromium_paths),
         ("mcp2", mcp2_command),
         ("mcp1", mcp1_command),
