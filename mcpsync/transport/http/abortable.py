@@ -14,6 +14,7 @@ import os
 import queue
 import select
 import socket
+import ssl
 import threading
 import time
 import weakref
@@ -252,6 +253,24 @@ class AbortableMixin:
             self._poll = select.poll()
             self._poll.register(self._guard, select.POLLIN)
         return bool(self._poll.poll(0))
+
+    def tail_is_here(self) -> bool:
+        """Whether something of the end of the response before has come, or will never: then :meth:`settle` is quick."""
+        tail = self.tail
+        if tail is None or tail.isclosed():
+            return True
+        try:
+            self._socket.settimeout(0)
+            # what has been read already, then what the system has; a read that finds nothing leaves no trace
+            if tail.fp.peek(1):
+                return True
+        except (BlockingIOError, ssl.SSLWantReadError):
+            pass
+        except (OSError, http.client.HTTPException):
+            return True
+        finally:
+            self._socket.settimeout(None)
+        return self.dropped()
 
     def settle(self, seconds: float) -> bool:
         """Read the end of the response before, if it comes within so many seconds. False: it does not."""

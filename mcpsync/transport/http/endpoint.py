@@ -149,9 +149,12 @@ class Endpoint:
         """Close the connections, unless they are the user's session's."""
         if self._own_adapter is not None:
             self._own_adapter.close()
+        pool = self._pool
+        if pool is not None:
+            pool.forget()
         if self._owned:
-            if self._pool is not None:
-                self._pool.close()  # which some versions of urllib3 leave to the garbage collector
+            if pool is not None:
+                pool.close()  # which some versions of urllib3 leave to the garbage collector
             self._session.close()
 
     # -- what is settled once ----------------------------------------------------------------------------------
@@ -218,7 +221,9 @@ class Endpoint:
                     return self._send_directly(exchange, method, target, body, merged)
                 return self._send_through_session(exchange, method, target, body, merged)
             except urllib3.exceptions.ClosedPoolError:
-                self._pool = None  # the adapter keeps a bounded number of pools, and let this one go
+                pool, self._pool = self._pool, None  # the adapter keeps a bounded number of pools, and let this one go
+                if pool is not None:
+                    pool.forget()
             except StaleConnection:
                 pass
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import http.client
 import queue
+from collections import deque
 from contextlib import suppress
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Deque, Dict, Mapping, Optional
 
 import urllib3
 
@@ -20,7 +21,8 @@ from mcpsync.transport.http.response import HeldResponse, Response
 
 __all__ = ["DirectPool"]
 
-_TAIL_SECONDS = 0.005  # how long a request waits for the end of the response before it on the same connection
+_TAIL_SECONDS = 0.005  # how long a request waits for all of the end of the response before it, of which some is here
+_MOST_LINGERING = 8
 _MOST_ENDLESS = 4
 _ENDLESS_AGAIN = 16
 _LOOK_SECONDS = 0.1
@@ -41,6 +43,8 @@ class DirectPool:
         self._pool = pool
         self._connect_timeout = connect_timeout
         self._proxy_headers: Dict[str, str] = dict(pool.proxy_headers or {}) if pool.scheme == "http" else {}
+        # Connections whose last response has not ended yet, which nobody waited for; each step on the queue is atomic.
+        self._lingering: Deque[Any] = deque()
         self._endless = 0  # responses in a row that did not end after what was wanted of them
 
     def send(
@@ -57,7 +61,7 @@ class DirectPool:
         while True:
             connection = raw = None
             try:
-                connection = self._take() or self._connect(exchange, target)
+                connection = self._ended_since() or self._take() or self._connect(exchange, target)
                 raw = connection.ask(method, target, headers, body)
                 exchange.check()
             except BaseException as error:
@@ -74,7 +78,40 @@ class DirectPool:
 
     def close(self) -> None:
         """Close the connections: the idle ones now, each other one when its exchange is over."""
+        self.forget()
         self._pool.close()
+
+    def forget(self) -> None:
+        """Close what only this object knows of."""
+        while self._lingering:
+            self._drop_oldest()
+
+    def _ended_since(self) -> Any:
+        """A connection whose last response has ended by now; None: there is none."""
+        for _ in range(len(self._lingering)):
+            try:
+                connection = self._lingering.popleft()  # so that no other thread touches it
+            except IndexError:
+                return None
+            if not connection.tail_is_here():
+                self._lingering.append(connection)
+            elif connection.settle(_TAIL_SECONDS) and not connection.dropped():
+                self._endless = 0
+                return connection
+            else:
+                self._endless += 1
+                self._give_back(connection, False)
+        return None
+
+    def _linger(self, connection: Any) -> None:
+        self._lingering.append(connection)
+        if len(self._lingering) > _MOST_LINGERING:
+            self._endless += 1
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        with suppress(IndexError):
+            self._give_back(self._lingering.popleft(), False)
 
     def _take(self) -> Any:
         """An idle connection that is alive; None: there is none."""
@@ -84,11 +121,7 @@ class DirectPool:
         except queue.Empty:
             return None
         if isinstance(connection, AbortableMixin) and connection.sock is not None:
-            settled = True
-            if connection.tail is not None:
-                settled = connection.settle(_TAIL_SECONDS)
-                self._endless = 0 if settled else self._endless + 1
-            if settled and not connection.dropped():
+            if not connection.dropped():
                 return connection
             connection.close()
         elif connection is not None and not isinstance(connection, AbortableMixin):
@@ -119,6 +152,7 @@ class DirectPool:
                 except urllib3.exceptions.EmptyPoolError:
                     # a pool of the user's that is all in use, and whose queue cannot be woken
                     exchange.check()
+                    self._drop_oldest()
                     if exchange.deadline.expired:
                         raise
         except Connected:
@@ -140,6 +174,9 @@ class DirectPool:
         return self._endless % _ENDLESS_AGAIN == 0
 
     def _give_back(self, connection: Any, usable: bool) -> None:
+        if usable and connection.tail is not None:
+            self._linger(connection)
+            return
         if not usable:
             connection.close()
         self._put(connection)

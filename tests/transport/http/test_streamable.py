@@ -166,6 +166,22 @@ def test_a_stream_that_ends_after_its_answer_keeps_its_connection() -> None:
         assert peer.connections <= 3
 
 
+def test_streams_that_end_late_share_a_few_connections() -> None:
+    """The end comes when the next requests have long been made; nobody waits for it, and no connection is lost."""
+
+    def answer(exchange: Exchange) -> None:
+        exchange.start()
+        exchange.event_result()
+        if exchange.request.message["params"] == "late":
+            time.sleep(0.01)
+        exchange.end()
+
+    with HttpPeer(answer) as peer, wired(peer.url) as client:
+        for number in range(100):
+            client.ask("late" if number % 4 == 0 else None)
+        assert peer.connections <= 10
+
+
 @pytest.mark.timed
 def test_a_stream_that_does_not_end_costs_little() -> None:
     def answer(exchange: Exchange) -> None:
