@@ -222,7 +222,8 @@ class _Listening:
             if self.closing.is_set():
                 sock.close()
                 return
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as any server does that writes in pieces
+            if sock.family in (socket.AF_INET, socket.AF_INET6):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as any server does that writes in pieces
             with self.changed:
                 self.connections += 1
                 number = self.connections

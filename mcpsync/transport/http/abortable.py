@@ -31,6 +31,7 @@ _UNWIND_SECONDS = 0.05
 _TURN_SECONDS = 1.0
 _MOST_HANGING = 16
 _TAIL_CHUNK = 65536
+_CHUNK_END = 2  # bytes of the line end that closes the last chunk, which come with that
 _MOST_TAIL = 64
 _SENT_APART = 65536
 
@@ -261,8 +262,8 @@ class AbortableMixin:
             return True
         try:
             self._socket.settimeout(0)
-            # what has been read already, then what the system has; a read that finds nothing leaves no trace
-            if tail.fp.peek(1):
+            # what has been read already, or what the system has; a read that finds nothing leaves no trace
+            if len(tail.fp.peek(1)) > _CHUNK_END:
                 return True
         except (BlockingIOError, ssl.SSLWantReadError):
             pass
@@ -270,7 +271,8 @@ class AbortableMixin:
             return True
         finally:
             self._socket.settimeout(None)
-        return self.dropped()
+        pending = getattr(self._socket, "pending", None)
+        return self.dropped() or (pending is not None and pending() > 0)
 
     def settle(self, seconds: float) -> bool:
         """Read the end of the response before, if it comes within so many seconds. False: it does not."""
