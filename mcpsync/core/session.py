@@ -13,6 +13,7 @@ from typing import Any, Dict, Generic, Iterator, List, Mapping, NamedTuple, Opti
 
 from mcpsync.core import jsonrpc
 from mcpsync.core.era import CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY, VERSION_KEY, Revision, declared
+from mcpsync.core.salvage import answered_id
 from mcpsync.errors import InvalidMessage, McpError, RpcError
 
 __all__ = [
@@ -246,12 +247,20 @@ class Session(Generic[CallT]):
         try:
             message = jsonrpc.decode(data)
         except InvalidMessage as error:
-            return [Oddity("invalid message", error.message)]
+            return [self._undecodable(data, error)]
         if type(message) is dict:
             return [self._single(message) if "method" in message else self._answered(message)]
         if type(message) is list:
             return self._batch(message)
         return [Oddity("not an object", jsonrpc.excerpt(data))]
+
+    def _undecodable(self, data: bytes, error: InvalidMessage) -> Event:
+        request_id: Any = _own_id(answered_id(data))
+        call = self._calls.pop(request_id, None)
+        if call is None:
+            return Oddity("invalid message", error.message)
+        self._watched.pop(request_id, None)
+        return Answered(call, None, error)
 
     def _batch(self, messages: List[Any]) -> List[Event]:
         events: List[Event] = []

@@ -373,7 +373,6 @@ def test_other_notifications():
     [
         (b"Listening on port 3000", "invalid message"),
         (b"", "invalid message"),
-        (b'{"id":0,"result":{"\xff":1}}', "invalid message"),
         (b'log: {"id":0,"result":{}}', "invalid message"),
         (b"[" * 200_000, "invalid message"),
         (b"7", "not an object"),
@@ -443,3 +442,48 @@ def test_a_request_made_while_a_log_level_is_set_has_all_its_metadata():
     assert (made.log_level, made.revision) == ("debug", REVISIONS[MODERN_REVISION])
     made.adopt(None)
     assert (made._meta, made._meta_json, made.revision) == ({}, b"", None)
+
+
+# --- answers that cannot be decoded
+
+BROKEN = {
+    "no UTF-8": b'{"jsonrpc":"2.0","id":0,"result":{"text":"caf\xe9"}}',
+    "no UTF-8, the id behind": b'{"result":{"text":"caf\xe9","id":7},"jsonrpc":"2.0","id":0}',
+    "no UTF-8, an error": b'{"id":0.0,"error":{"code":1,"message":"\xff"}}',
+    "cut off": b'{"jsonrpc": "2.0", "id": 0, "result": {"content": [{"type": "te',
+    "cut off, the id first": b'{"id":0,"jsonrpc":"2.0","error":{"code',
+    "more behind it": b'{"jsonrpc":"2.0","result":{"id":7},"id":0} DEBUG: answered',
+    "two on a line": b'{"jsonrpc":"2.0","id":0,"result":{}}{"jsonrpc":"2.0","id":7,"result":{}}',
+    "too deep": b'{"jsonrpc":"2.0","id":0,"result":' + b"[" * 200_000,
+}
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
+def test_an_answer_that_cannot_be_decoded_fails_its_call(data):
+    made = session()
+    call = opened(made, progress=True)
+    event = only(made.receive(data))
+    assert type(event) is Answered and event.call is call and event.result is None
+    assert type(event.failure) is InvalidMessage
+    assert made.in_flight() == [] and not made.retire(call)
+
+
+NOBODYS = {
+    "a request": b'{"jsonrpc":"2.0","id":0,"method":"roots/list","params":{"x":"\xff"}}',
+    "a request, cut off": b'{"jsonrpc":"2.0","id":0,"method":"roots/l',
+    "not in flight": b'{"jsonrpc":"2.0","id":7,"result":{"x":"\xff"}}',
+    "an id of text": b'{"jsonrpc":"2.0","id":"0","result":{"x":"\xff"}}',
+    "the id of something inside": b'{"jsonrpc":"2.0","result":{"items":[{"id":0,"result":1',
+    "the end of something inside": b'{"jsonrpc":"2.0","result":{"items":[{"x":1,"id":0}',
+    "no object": b'[{"jsonrpc":"2.0","id":0,"result":{}}',
+    "nothing much": b"\xff",
+}
+
+
+@pytest.mark.parametrize("data", NOBODYS.values(), ids=NOBODYS)
+def test_what_cannot_be_decoded_and_is_no_answer_of_a_call_for_sure(data):
+    made = session()
+    call = opened(made)
+    event = only(made.receive(data))
+    assert type(event) is Oddity and event.kind == "invalid message"
+    assert made.in_flight() == [call]
