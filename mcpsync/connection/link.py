@@ -139,7 +139,10 @@ class Link:
         self.heard = True
         for event in self.session.receive(data):
             if type(event) is Answered:
-                event.call.complete(event.result, event.failure)
+                failure = event.failure
+                if failure is not None:
+                    self._mask(failure)
+                event.call.complete(event.result, failure)
             elif type(event) is Oddity:
                 self.warn(event.kind, event.detail)
             else:
@@ -177,6 +180,11 @@ class Link:
         masked = getattr(self.transport, "masked", None)
         shown: str = text if masked is None else masked(text)
         return shown
+
+    def _mask(self, failure: McpError) -> None:
+        """Keep the secrets out of an error whose text is the peer's."""
+        failure.message = self.masked(failure.message)
+        failure.args = (failure.message,)
 
     def working(self) -> List[Call]:
         """The calls that wait for an answer: no streams, no pings, nothing that belongs to the opening."""

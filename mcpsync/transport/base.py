@@ -75,7 +75,10 @@ class Sink(Protocol):
 
 
 class Transport(Protocol):
-    """One channel to one server."""
+    """One channel to one server.
+
+    One that is given secrets for the server has ``masked(text)`` too, which gives a text of the server's without them.
+    """
 
     def open(self, deadline: Deadline) -> None:
         """Start the process, prepare the pool.

@@ -51,6 +51,11 @@ class Mask:
         self._command = command
         self._found: Optional[List[str]] = None
 
+    @classmethod
+    def of_headers(cls, headers: Mapping[str, str]) -> Mask:
+        """The secrets in the headers of a request."""
+        return cls({}, ["%s: %s" % header for header in headers.items()])
+
     @property
     def _secrets(self) -> List[str]:
         """The longest first: one secret may be part of another. Sought when there is a text: most servers say none."""

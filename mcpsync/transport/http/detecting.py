@@ -103,6 +103,10 @@ class DetectingHttp:
         if self._opening is not None:
             self._opening.after_fork()
 
+    def masked(self, text: str) -> str:
+        """A text without the secrets in the headers that are sent."""
+        return (self._older or self._first).masked(text)
+
     # -- messages ----------------------------------------------------------------------------------------------
 
     def send(self, frame: Frame, request: Optional[Request], deadline: Deadline) -> None:

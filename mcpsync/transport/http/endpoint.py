@@ -25,6 +25,7 @@ from mcpsync.transport.http.exchange import Exchange, StaleConnection
 from mcpsync.transport.http.pool import DirectPool
 from mcpsync.transport.http.response import PooledResponse, Response
 from mcpsync.transport.http.unix import UnixAdapter, split_unix_url
+from mcpsync.transport.masking import Mask
 
 __all__ = ["Endpoint", "HeaderSource", "Target", "headers_by_name"]
 
@@ -98,6 +99,7 @@ class Endpoint:
         self._base["host"] = ("Host", _authority(self._target.prepared.url))
         if headers is not None and not callable(headers):
             self._base.update(headers_by_name(headers, server))
+        self._sent: Mapping[str, str] = {}  # replaced as a whole by each request
         self._direct = self._is_direct()
         self._pool: Optional[DirectPool] = None
 
@@ -144,6 +146,10 @@ class Endpoint:
                 server=self._server,
             )
         return url
+
+    def masked(self, text: str) -> str:
+        """A text of the server's without the secrets in the headers of the last request."""
+        return Mask.of_headers(self._sent).text(text)
 
     def close(self) -> None:
         """Close the connections, unless they are the user's session's."""
@@ -214,7 +220,7 @@ class Endpoint:
     def _send(
         self, exchange: Exchange, method: str, target: Target, body: Optional[bytes], headers: Mapping[str, str]
     ) -> Response:
-        merged = self._merged(headers)
+        merged = self._sent = self._merged(headers)
         while True:
             try:
                 if self._direct:

@@ -131,7 +131,7 @@ class LegacySse:
     def _connect(self) -> str:
         self._response = response = self._endpoint.request(self._stream, "GET", None, _GET)
         if response.status != 200:
-            raise refusal(response, response.start(_ERROR_BODY), self._server)
+            raise refusal(response, response.start(_ERROR_BODY), self._server, self.masked)
         if response.content_type != _EVENT_STREAM:
             raise ConnectFailed(
                 "%s gives no stream of events but %r" % (self._host, response.content_type), server=self._server
@@ -218,6 +218,10 @@ class LegacySse:
         self._closed = True
         self._free.set()
 
+    def masked(self, text: str) -> str:
+        """A text without the secrets in the headers that are sent."""
+        return self._endpoint.masked(text)
+
     # -- messages ----------------------------------------------------------------------------------------------
 
     def send(self, frame: Frame, request: Optional[Request], deadline: Deadline) -> None:
@@ -251,7 +255,7 @@ class LegacySse:
         response = self._endpoint.request(exchange, "POST", frame.data, {**_POST, **version}, self._post_url)
         try:
             if response.status >= 400:
-                raise refusal(response, response.start(_ERROR_BODY), self._server)
+                raise refusal(response, response.start(_ERROR_BODY), self._server, self.masked)
             if response.content_type != _EVENT_STREAM:
                 response.start(_ERROR_BODY)  # read to its end, so that the connection can be used again
         finally:

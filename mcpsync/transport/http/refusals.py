@@ -6,7 +6,7 @@ import email.utils
 import json
 import re
 import time
-from typing import Any, Mapping, Optional
+from typing import Any, Callable, Mapping, Optional
 
 from mcpsync.core import jsonrpc
 from mcpsync.errors import HttpError
@@ -22,7 +22,10 @@ __all__ = [
     "says_no_session",
 ]
 
+Masked = Callable[[str], str]
+
 _EXCERPT = 300
+_LOOKED_THROUGH = 65536
 _LONGEST_WAIT = 86400.0
 _DIGITS = re.compile(r"\s*[0-9]+\s*\Z")  # what isdigit() admits is no number always: a superscript is none
 
@@ -69,9 +72,12 @@ def may_be_older(status: int, body: bytes) -> bool:
     return code not in _MODERN_ERRORS and not (status == 404 and code == jsonrpc.METHOD_NOT_FOUND)
 
 
-def refusal(response: Response, body: bytes, server: str) -> HttpError:
-    """The error for a status of 400 and above."""
-    text = excerpt(body)
+def refusal(response: Response, body: bytes, server: str, masked: Masked) -> HttpError:
+    """The error for a status of 400 and above.
+
+    :param masked: hides secrets
+    """
+    text = excerpt(body, masked)
     return HttpError(
         "HTTP %d%s%s" % (response.status, _MEANINGS.get(response.status, ""), ": " + text if text else ""),
         status=response.status,
@@ -81,17 +87,20 @@ def refusal(response: Response, body: bytes, server: str) -> HttpError:
     )
 
 
-def not_an_answer(status: int, what: str, body: bytes, server: str) -> HttpError:
-    """The error for a good status with something else than was asked for."""
-    text = excerpt(body)
+def not_an_answer(status: int, what: str, body: bytes, server: str, masked: Masked) -> HttpError:
+    """The error for a good status with something else than was asked for.
+
+    :param masked: hides secrets
+    """
+    text = excerpt(body, masked)
     return HttpError(
         "HTTP %d with %s%s" % (status, what, ": " + text if text else ""), status=status, excerpt=text, server=server
     )
 
 
-def excerpt(body: bytes) -> str:
-    """The start of a body as a line of text."""
-    text = body[:_EXCERPT].decode("utf-8", "replace")
+def excerpt(body: bytes, masked: Masked) -> str:
+    """The start of a body as a line of text, without secrets: those are hidden before one could be cut in two."""
+    text = masked(body[:_LOOKED_THROUGH].decode("utf-8", "replace"))[:_EXCERPT]
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 

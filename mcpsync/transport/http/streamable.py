@@ -131,6 +131,10 @@ class StreamableHttp:
         self._reader_lock = threading.RLock()
         self._session = _NO_HEADERS
 
+    def masked(self, text: str) -> str:
+        """A text without the secrets in the headers that are sent."""
+        return self._endpoint.masked(text)
+
     # -- messages ----------------------------------------------------------------------------------------------
 
     def send(self, frame: Frame, request: Optional[Request], deadline: Deadline) -> None:
@@ -233,13 +237,21 @@ class StreamableHttp:
                 self._life.end_answered(request.request_id)
             if request.answered:
                 return
-            raise not_an_answer(response.status, "JSON that does not answer the request", body, self._server)
+            raise not_an_answer(
+                response.status, "JSON that does not answer the request", body, self._server, self.masked
+            )
         if response.status != 202 or body.strip():
             raise not_an_answer(
-                response.status, "content type %r and no JSON" % (response.content_type or "none"), body, self._server
+                response.status,
+                "content type %r and no JSON" % (response.content_type or "none"),
+                body,
+                self._server,
+                self.masked,
             )
         if not self._life.holds(LONG_STREAM):
-            raise not_an_answer(response.status, "no answer, and no stream on which it could come", body, self._server)
+            raise not_an_answer(
+                response.status, "no answer, and no stream on which it could come", body, self._server, self.masked
+            )
         while not request.answered:
             exchange.pause(None)
 
@@ -324,7 +336,7 @@ class StreamableHttp:
                 self._session = _NO_HEADERS
                 self._forgotten = True
             raise SessionLost("the server no longer knows the session", server=self._server)
-        refused = refusal(response, body, self._server)
+        refused = refusal(response, body, self._server, self.masked)
         if request is not None and self._declines and frame.method == "initialize" and may_be_older(status, body):
             raise Declined(refused, error_answer(body, request.request_id))
         if request is not None and status != 401 and refused.retry_after is None:
