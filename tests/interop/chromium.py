@@ -9,6 +9,7 @@ Specification: W3C WebDriver; ``goog/cdp`` is Chromium's own.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -38,14 +39,14 @@ class Chromium:
     def __init__(self, chromium: str, driver: str) -> None:
         self._http = requests.Session()
         self._http.trust_env = False  # no proxy between here and here
-        self._folder = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
+        self._folder = tempfile.mkdtemp(prefix="chromium-")
         self._driver = subprocess.Popen(
             [driver, "--port=0"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, "HOME": self._folder.name},
+            env={**os.environ, "HOME": self._folder},
         )
         assert self._driver.stdout is not None
         line = next((line for line in self._driver.stdout if _READY in line), None)
@@ -94,7 +95,7 @@ class Chromium:
         assert self._driver.stdout is not None
         self._driver.stdout.close()
         self._http.close()
-        self._folder.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)  # its last processes may still write
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         answer = self._http.request(
@@ -124,6 +125,16 @@ class Chromium:
         """Wait until the page shows that; gives the page's address."""
         self._find("//body//*[contains(text(), '%s')]" % text)
         return str(self._ask("GET", "/url"))
+
+    def ends_at(self, start: str) -> str:
+        """Wait until the address begins so; gives it, whether or not there is a page."""
+        deadline = Deadline(FOUND_SECONDS)
+        while not deadline.expired:
+            address = str(self._ask("GET", "/url"))
+            if address.startswith(start):
+                return address
+            time.sleep(0.02)
+        raise AssertionError("it ended at %s" % address)
 
     def text(self) -> str:
         """All that the page shows."""

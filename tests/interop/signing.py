@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Dict, List, Mapping
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
 import requests
 
@@ -21,6 +22,25 @@ ANOTHER = """
 import sys, mcpsync
 with mcpsync.connect(sys.argv[1], auth=mcpsync.OAuth(interactive=False)) as client:
     print(client.call_tool(sys.argv[2]).text)
+"""
+MANY = """
+import sys, threading, mcpsync
+over, said = threading.Event(), set()
+def work():
+    while not over.is_set():
+        try:
+            said.add(client.call_tool(sys.argv[2]).text)
+        except mcpsync.McpError as error:
+            said.add(repr(error))
+with mcpsync.connect(sys.argv[1], auth=mcpsync.OAuth(interactive=False)) as client:
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    sys.stdin.read()
+    over.set()
+    for thread in threads:
+        thread.join()
+print("\\n".join(said))
 """
 
 
@@ -50,31 +70,51 @@ class User:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
+    @contextmanager
+    def processes(self, number: int, url: str, tool: str) -> Iterator[Set[str]]:
+        """Processes of four threads each that call a tool all the time; at the end, all the different answers."""
+        said: Set[str] = set()
+        with ExitStack() as stack:
+            running = [stack.enter_context(self._popen(["-c", MANY, url, tool], {})) for _ in range(number)]
+            for process in running:
+                stack.callback(process.kill)
+            yield said
+            for process in running:
+                out, err = process.communicate("", timeout=PROCESS_SECONDS)
+                assert process.returncode == 0, err
+                said.update(out.splitlines())
+
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What ``mcpsync`` says on a machine without a browser."""
         return self._run(["-m", "mcpsync", *words])
 
-    def command_on(self, chromium: Chromium, *words: str) -> subprocess.Popen[str]:
-        """``mcpsync``, still running, on a desktop with that browser."""
+    @contextmanager
+    def terminal(self, *words: str, chromium: Optional[Chromium] = None) -> Iterator[subprocess.Popen[str]]:
+        """``mcpsync``, still running; on a desktop with that browser, if any."""
+        env = {} if chromium is None else desktop(chromium, [sys.executable, str(OPEN_PAGE)])
+        with self._popen(["-m", "mcpsync", *words], env) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def _popen(self, arguments: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "mcpsync", *words],
-            env=self._env(desktop(chromium, [sys.executable, str(OPEN_PAGE)])),
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-W", "error", *arguments],
+            env=self._env(env),
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
-    def _run(self, arguments: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-W", "error", *arguments],
-            env=self._env({}),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PROCESS_SECONDS,
-            check=False,
-        )
+    def _run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        with self._popen(arguments, {}) as process:
+            try:
+                out, err = process.communicate("", timeout=PROCESS_SECONDS)
+            finally:
+                process.kill()
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def _env(self, more: Mapping[str, str]) -> Dict[str, str]:
         without = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "BROWSER")}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from pathlib import Path
 from typing import Any, Iterator, List
 
 import pytest
@@ -141,16 +143,12 @@ def test_a_person_who_closes_the_page(peer: HttpPeer, chromium: Chromium, user: 
 
 
 def test_the_command_line(peer: HttpPeer, chromium: Chromium, user: User) -> None:
-    with user.command_on(chromium, "login", peer.url) as login:
-        try:
-            signs_in(chromium)
-            said, noted = login.communicate(timeout=PROCESS_SECONDS)
-        finally:
-            login.kill()
+    with user.terminal("login", peer.url, chromium=chromium) as login:
+        signs_in(chromium)
+        said, noted = login.communicate(timeout=PROCESS_SECONDS)
     assert login.returncode == 0, noted
     assert "signed in at" in said
     assert "To sign in, open this" in noted
-    assert user.another_process(peer.url, "whoami") == says(peer.url)
 
     called = user.command("call", "whoami", "--url", peer.url)
     assert (called.returncode, called.stdout.strip()) == (0, says(peer.url)), called.stderr
@@ -163,12 +161,28 @@ def test_the_command_line(peer: HttpPeer, chromium: Chromium, user: User) -> Non
 
 
 def test_the_command_line_and_a_person_who_says_no(peer: HttpPeer, chromium: Chromium, user: User) -> None:
-    with user.command_on(chromium, "login", peer.url) as login:
-        try:
-            signs_in(chromium, "Deny")
-            _, noted = login.communicate(timeout=PROCESS_SECONDS)
-        finally:
-            login.kill()
+    with user.terminal("login", peer.url, chromium=chromium) as login:
+        signs_in(chromium, "Deny")
+        _, noted = login.communicate(timeout=PROCESS_SECONDS)
     assert login.returncode != 0
     assert "access_denied" in noted
     assert "Traceback" not in noted
+
+
+def test_a_browser_on_another_machine_and_a_host_that_waits(
+    peer: HttpPeer, chromium: Chromium, user: User, tmp_path: Path
+) -> None:
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"notes": {"url": peer.url}}}))
+    changed = threading.Event()
+    with mcpsync.Host.from_config(str(config), on_tools_changed=lambda revision: changed.set()) as host:
+        assert [(row.name, row.state) for row in host.status()] == [("notes", "needs_login")]
+        with user.terminal("login", "notes", "--config", str(config), "--paste") as login:
+            assert login.stderr is not None
+            shown = next(line.strip() for line in login.stderr if line.strip().startswith("http://"))
+            chromium.show(shown)
+            signs_in(chromium)
+            _, noted = login.communicate(chromium.ends_at("http://127.0.0.1") + "\n", timeout=PROCESS_SECONDS)
+        assert login.returncode == 0, noted
+        assert changed.wait(PROCESS_SECONDS)
+        assert host.call_tool("mcp__notes__whoami", {}).text == says(peer.url)
