@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import Mapping, Optional, Union
+from dataclasses import replace
+from typing import TYPE_CHECKING, Mapping, Optional, Union
 
 from mcpsync.auth.challenge import BearerChallenge, bearer_challenge
 from mcpsync.auth.credentials import Credentials, StoreKey, Tokens
 from mcpsync.auth.identity import check_identity_options
+from mcpsync.auth.nonces import Nonces
 from mcpsync.auth.oauth import OAuth
 from mcpsync.auth.session import Session, SignInEnded
 from mcpsync.auth.store import FileStore
@@ -16,6 +18,10 @@ from mcpsync.auth.vault import Vault
 from mcpsync.auth.web import Web
 from mcpsync.deadline import Deadline
 from mcpsync.errors import AuthError
+
+if TYPE_CHECKING:
+    from mcpsync.auth.discovery import Discovery
+    from mcpsync.auth.proof import Prover
 
 __all__ = ["Account"]
 
@@ -53,15 +59,39 @@ class Account:
         self._proxies = proxies
         check_identity_options(oauth.identity_options)
         store = FileStore() if oauth.store is None else oauth.store
-        self.session = Session(Vault(store, url, oauth.account or name), self._refresh, name)
+        self._nonces = Nonces()
+        vault = Vault(store, url, oauth.account or name, self._accepts)
+        self.session = self._session(vault)
 
     def __repr__(self) -> str:
         return "<Account %r>" % self.name
 
+    def _session(self, vault: Vault) -> Session:
+        if not self.oauth.unattended:
+            return Session(vault, self._refresh, self.name, self._nonces)
+        from mcpsync.auth.unattended import UnattendedSession
+
+        return UnattendedSession(vault, self._sign_in, self.name, self._nonces)
+
+    def _accepts(self, credentials: Credentials) -> bool:
+        """Whether stored credentials are what the options would lead to."""
+        oauth = self.oauth
+        if credentials.grant != oauth.grant or (oauth.unattended and not self._same_client(credentials)):
+            return False
+        return credentials.tokens is None or oauth.dpop in (None, credentials.proof_key is not None)
+
+    def _same_client(self, credentials: Credentials) -> bool:
+        oauth = self.oauth
+        return credentials.identity.client_id == (oauth.client_id or oauth.client_metadata_url) and oauth.issuer in (
+            None,
+            credentials.issuer,
+        )
+
     # -- signing in --------------------------------------------------------------------------------------------
 
     def login(self, deadline: Optional[Deadline] = None) -> None:
-        """Have a person sign in. One thread does; others that want it too, also by other clients, wait for that one.
+        """Sign in, through a person where the grant needs one. One thread does; others that want it too, also by other
+        clients, wait for that one.
 
         :param deadline: for all of it; that of the options if not given
         :raises AuthError: it failed, or took too long
@@ -75,7 +105,8 @@ class Account:
         try:
             if turn.times != times and self.session.look():
                 return
-            self.session.adopt(self._sign_in(deadline))
+            made = self._sign_in(deadline)
+            self.session.adopt(replace(made, identity=replace(made.identity, key=None)))
             self.session.wanted_scopes = ()
             turn.times += 1
         finally:
@@ -89,35 +120,69 @@ class Account:
         oauth, session, web = self.oauth, self.session, self._web()
         vault = session.vault
         current = vault.current()
+        challenge = session.challenge if session.challenge.scheme else self._challenge(web, deadline)
         discovery = discover(
             self._url,
-            session.challenge if session.challenge.scheme else self._challenge(web, deadline),
+            challenge,
             web,
             deadline,
             issuer=oauth.issuer,
             known_issuers=() if current is None else (current.issuer,),
             server_metadata_url=oauth.server_metadata_url,
+            for_people=not oauth.unattended,
         )
         before = vault.at(StoreKey(discovery.issuer, discovery.resource, vault.account))
         known = before or current
         more = session.wanted_scopes
+        scopes = choose_scopes(
+            discovery,
+            configured=oauth.wanted_scopes,
+            challenged=more or None,
+            before=before.requested if more and before is not None else (),
+            lasting=not oauth.unattended,
+        )
+        saved = None if known is None else known.identity
+        prover = self._prover(discovery, challenge)
+        if oauth.unattended:
+            from mcpsync.auth.identity import identify
+            from mcpsync.auth.machine import obtain
+
+            identity = identify(discovery, oauth.identity_options, saved, "", scopes, web, deadline)
+            return obtain(oauth, discovery, identity, scopes, prover, self._web, deadline, account=vault.account)
         return sign_in(
             discovery,
             oauth.identity_options,
-            None if known is None else known.identity,
-            choose_scopes(
-                discovery,
-                configured=oauth.wanted_scopes,
-                challenged=more or None,
-                before=before.requested if more and before is not None else (),
-            ),
+            saved,
+            scopes,
             oauth.chosen_way,
             web,
             deadline,
             account=vault.account,
             identified=vault.keep if before is None or before.tokens is None else None,
             parameters=oauth.parameters,
+            prover=prover,
         )
+
+    def _prover(self, discovery: Discovery, challenge: BearerChallenge) -> Optional[Prover]:
+        """A new key for the tokens to come; None: they need none.
+
+        :raises AuthError: they should be bound to one, and the authorization server cannot do that
+        """
+        wanted, metadata = self.oauth.dpop, discovery.resource_metadata
+        offered = discovery.server.proof_algorithms
+        if wanted is None:
+            asked = challenge.scheme == "dpop" or (metadata is not None and metadata.wants_proof)
+            wanted = asked and offered is not None
+        if not wanted:
+            return None
+        from mcpsync.auth.proof import ALGORITHM, Prover
+
+        if offered is not None and ALGORITHM not in offered:
+            raise AuthError(
+                "%s takes proofs of possession signed with %s, and not with %s; dpop=False does without, if the server "
+                "allows it" % (discovery.issuer, ", ".join(offered), ALGORITHM)
+            )
+        return Prover.generate(self._nonces)
 
     def _challenge(self, web: Web, deadline: Deadline) -> BearerChallenge:
         """What the server says to a request that nobody signed: where it is told, discovery need not guess."""
@@ -139,7 +204,7 @@ class Account:
         if had is None or had.tokens is None:
             return False
         try:
-            return revoke(had, self._web(), deadline or Deadline(_REVOKE_SECONDS))
+            return revoke(self._with_key(had), self._web(), deadline or Deadline(_REVOKE_SECONDS))
         except AuthError as error:
             logger.warning("mcpsync: server %r: the tokens were not revoked: %s", self.name, error.message)
             return False
@@ -149,8 +214,13 @@ class Account:
     def _refresh(self, credentials: Credentials, deadline: Deadline) -> Tokens:
         from mcpsync.auth.token_endpoint import TokenRefused, refresh
 
+        prover: Optional[Prover] = None
+        if credentials.proof_key is not None:
+            from mcpsync.auth.proof import Prover as ProverWithKey
+
+            prover = ProverWithKey.from_pem(credentials.proof_key, self._nonces)
         try:
-            return refresh(credentials, self._web(), deadline)
+            return refresh(self._with_key(credentials), self._web(), deadline, prover)
         except TokenRefused as error:
             if error.error in _FINAL:
                 raise SignInEnded(
@@ -159,5 +229,14 @@ class Account:
                 ) from None
             raise
 
-    def _web(self) -> Web:
-        return Web(self._url, allow_hosts=self.oauth.allow_hosts, verify=self._verify, proxies=self._proxies)
+    def _with_key(self, credentials: Credentials) -> Credentials:
+        """With the client's key, which is not kept."""
+        identity, key = credentials.identity, self.oauth.identity_options.key
+        return credentials if key is None else replace(credentials, identity=replace(identity, key=key))
+
+    def _web(self, url: str = "") -> Web:
+        """What reaches the authorization server.
+
+        :param url: of another site, which the user named
+        """
+        return Web(url or self._url, allow_hosts=self.oauth.allow_hosts, verify=self._verify, proxies=self._proxies)

@@ -33,6 +33,7 @@ _OURS = frozenset(
         "response_type",
         "scope",
         "state",
+        "dpop_jkt",
     )
 )
 
@@ -63,10 +64,12 @@ def prepare(
     scopes: Sequence[str],
     redirect_uri: str,
     parameters: Optional[Mapping[str, str]] = None,
+    thumbprint: Optional[str] = None,
 ) -> AuthorizationRequest:
     """Begin a sign-in.
 
     :param parameters: more of them, which a provider wants; none of ours can be replaced
+    :param thumbprint: of the key that the tokens will be bound to: the code is of no use without it (RFC 9449, 10)
     :raises AuthError: a parameter is one of ours
     """
     taken = _OURS & set(parameters or ())
@@ -88,6 +91,8 @@ def prepare(
         asked["scope"] = " ".join(scopes)
     if discovery.names_resource:
         asked["resource"] = discovery.resource
+    if thumbprint is not None:
+        asked["dpop_jkt"] = thumbprint
     if _OFFLINE in scopes:
         asked["prompt"] = "consent"  # without it, OpenID providers leave it out (OpenID Connect Core, 11)
     asked.update(parameters or {})
@@ -111,12 +116,14 @@ def choose_scopes(
     configured: Optional[Sequence[str]] = None,
     challenged: Optional[Sequence[str]] = None,
     before: Collection[str] = (),
+    lasting: bool = True,
 ) -> Tuple[str, ...]:
     """What to ask for: what the user set, else the challenge, else all that the server's metadata names, else nothing.
 
     :param configured: by the user; they are asked for in any case
     :param challenged: by the challenge of the moment; None: that of discovery
     :param before: asked for earlier: a step-up keeps them
+    :param lasting: whether a refresh token is of use
     """
     said = discovery.challenged_scope if challenged is None else challenged
     metadata = discovery.resource_metadata
@@ -126,7 +133,7 @@ def choose_scopes(
         wanted = [*before, *said]
     else:
         wanted = [*before, *((metadata.scopes_supported if metadata is not None else None) or ())]
-    if _OFFLINE in (discovery.server.scopes_supported or ()) and configured is None and wanted:
+    if _OFFLINE in (discovery.server.scopes_supported or ()) and configured is None and wanted and lasting:
         wanted.append(_OFFLINE)
     return tuple(dict.fromkeys(wanted))
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, ContextManager, Dict, Mapping, NamedTuple, Optional, Protocol, Tuple
+from typing import TYPE_CHECKING, Any, ContextManager, Dict, Mapping, NamedTuple, Optional, Protocol, Tuple
 
 from mcpsync.deadline import Deadline
 from mcpsync.errors import AuthError
+
+if TYPE_CHECKING:
+    from mcpsync.auth.assertion import ClientKey
 
 __all__ = ["ClientIdentity", "Credentials", "StoreKey", "TokenStore", "Tokens"]
 
@@ -86,12 +89,13 @@ class ClientIdentity:
 
     :ivar client_id: public
     :ivar client_secret: secret; None for a public client
-    :ivar auth_method: how it proves itself at the token endpoint: ``none``, ``client_secret_basic`` or
-        ``client_secret_post``
+    :ivar auth_method: how it proves itself at the token endpoint: ``none``, ``client_secret_basic``,
+        ``client_secret_post`` or ``private_key_jwt``
     :ivar issuer: the only authorization server that it is used with
     :ivar source: ``configured`` by the user, ``metadata_document`` (the id is a URL) or ``registered`` dynamically
     :ivar redirect_uris: those that it was registered with; empty where nobody here knows
     :ivar scope: that it was registered for; some servers hold it to that
+    :ivar key: for ``private_key_jwt``; never kept
     :ivar secret_expires_at: seconds of ``time.time()``; None: never
     :ivar extra: what this version does not know, kept as it came
     """
@@ -105,6 +109,7 @@ class ClientIdentity:
     secret_expires_at: Optional[float] = None
     scope: Tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    key: Optional[ClientKey] = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> Dict[str, Any]:
         """As plain data; holds the secret."""
@@ -153,6 +158,9 @@ class Credentials:
     :ivar tokens: None: registered, but not signed in
     :ivar requested: the scopes that were asked for; a step-up asks for these and more
     :ivar names_resource: whether token requests name the resource: servers before 2025-06-18 publish none
+    :ivar grant: how the tokens were got: ``authorization_code`` by a person, or another of
+        :data:`~mcpsync.auth.oauth.GRANTS`
+    :ivar proof_key: secret; PEM of the key that the tokens are bound to (DPoP); None: whoever has them can use them
     :ivar extra: what this version does not know, kept as it came
     """
 
@@ -165,7 +173,14 @@ class Credentials:
     tokens: Optional[Tokens] = None
     requested: Tuple[str, ...] = ()
     names_resource: bool = True
+    grant: str = "authorization_code"
+    proof_key: Optional[str] = field(default=None, repr=False)
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __reduce__(self) -> Any:
+        if self.proof_key is not None:
+            raise TypeError("credentials with a private key are not pickled; to_dict() is for what keeps them")
+        return super().__reduce__()
 
     @property
     def key(self) -> StoreKey:
@@ -185,6 +200,8 @@ class Credentials:
             "tokens": None if self.tokens is None else self.tokens.to_dict(),
             "requested": list(self.requested),
             "names_resource": self.names_resource,
+            "grant": self.grant,
+            "proof_key": self.proof_key,
         }
 
     @classmethod
@@ -205,6 +222,8 @@ class Credentials:
             tokens=None if tokens is None else Tokens.from_dict(tokens),
             requested=read.texts("requested"),
             names_resource=read.flag("names_resource", True),
+            grant=read.optional_text("grant") or "authorization_code",
+            proof_key=read.optional_text("proof_key"),
             extra=read.rest(),
         )
 

@@ -16,7 +16,7 @@ from mcpsync.auth.web import Web
 from mcpsync.deadline import Deadline
 from mcpsync.errors import AuthError, IssuerMismatch
 
-__all__ = ["Discovery", "discover"]
+__all__ = ["Discovery", "discover", "server_of"]
 
 _RESOURCE = "/.well-known/oauth-protected-resource"
 _SERVER = "/.well-known/oauth-authorization-server"
@@ -58,6 +58,7 @@ def discover(
     issuer: Optional[str] = None,
     known_issuers: Collection[str] = (),
     server_metadata_url: Optional[str] = None,
+    for_people: bool = True,
 ) -> Discovery:
     """Find out where to sign in.
 
@@ -66,6 +67,7 @@ def discover(
     :param issuer: the only authorization server that the user wants; has to be one that the server names
     :param known_issuers: of several that the server names, one of these is preferred: a sign-in exists there
     :param server_metadata_url: where the user knows the authorization server's metadata to be
+    :param for_people: whether a person is to sign in; machines need no PKCE
     :raises AuthError: nothing was found, or what was found leads elsewhere
     :raises IssuerMismatch: the authorization server is not who it should be
     """
@@ -76,11 +78,12 @@ def discover(
     if server_metadata_url is not None:
         server = _server_of_the_users(server_metadata_url, issuer, web, deadline)
     elif found is not None:
-        server = _server_of(_choose(found, issuer, known_issuers), web, deadline)
+        server = server_of(_choose(found, issuer, known_issuers), web, deadline)
     elif issuer is not None:
-        server = _server_of(issuer, web, deadline)
+        server = server_of(issuer, web, deadline)
     else:
         server = _server_of_its_own(server_url, web, deadline)
+    server.check(web.allows, for_people=for_people)
     if found is None:
         return Discovery(_canonical(server_url), server, None, challenge.scope)
     return Discovery(found.resource, server, found, challenge.scope)
@@ -157,12 +160,17 @@ def well_known_urls(issuer: str) -> List[str]:
     return [*found, url.origin + path + _OPENID] if path else found
 
 
-def _server_of(issuer: str, web: Web, deadline: Deadline) -> ServerMetadata:
+def server_of(issuer: str, web: Web, deadline: Deadline) -> ServerMetadata:
+    """The metadata of an authorization server, not yet held to what it is used for.
+
+    :raises AuthError: there is none
+    :raises IssuerMismatch: it is of another one
+    """
     candidates = well_known_urls(issuer)
     found = _first(candidates, web, deadline)
     if found is None:
         raise AuthError("no metadata of the authorization server %s at %s" % (issuer, " or ".join(candidates)))
-    return _checked(found, (issuer,), web)
+    return _checked(found, (issuer,))
 
 
 def _server_of_its_own(server_url: Url, web: Web, deadline: Deadline) -> ServerMetadata:
@@ -172,7 +180,7 @@ def _server_of_its_own(server_url: Url, web: Web, deadline: Deadline) -> ServerM
     if found is None:
         found = ServerMetadata.defaults_at(origin)
     # both are the identifier that this well-known URL belongs to, and nobody named one
-    return _checked(found, (origin, origin + "/"), web)
+    return _checked(found, (origin, origin + "/"))
 
 
 def _server_of_the_users(url: str, issuer: Optional[str], web: Web, deadline: Deadline) -> ServerMetadata:
@@ -181,7 +189,7 @@ def _server_of_the_users(url: str, issuer: Optional[str], web: Web, deadline: De
         raise AuthError("no metadata of an authorization server at %s" % url)
     if issuer is None and url in well_known_urls(found.issuer):
         issuer = found.issuer
-    return _checked(found, (issuer or Url.parse(url, "it").origin,), web)
+    return _checked(found, (issuer or Url.parse(url, "it").origin,))
 
 
 def _first(candidates: Collection[str], web: Web, deadline: Deadline) -> Optional[ServerMetadata]:
@@ -193,11 +201,10 @@ def _first(candidates: Collection[str], web: Web, deadline: Deadline) -> Optiona
     return None
 
 
-def _checked(metadata: ServerMetadata, issuers: Tuple[str, ...], web: Web) -> ServerMetadata:
+def _checked(metadata: ServerMetadata, issuers: Tuple[str, ...]) -> ServerMetadata:
     if metadata.issuer not in issuers:  # by plain comparison (RFC 8414, 3.3)
         raise IssuerMismatch(
             "%s is the metadata of %s, and not of %s: it is not used; if the former is the provider that you mean, "
             "name it as issuer" % (metadata.source, metadata.issuer, issuers[0])
         )
-    metadata.check(web.allows)
     return metadata

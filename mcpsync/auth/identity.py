@@ -13,6 +13,8 @@ import time
 from dataclasses import replace
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
+from mcpsync.auth.assertion import METHOD as _BY_KEY
+from mcpsync.auth.assertion import ClientKey
 from mcpsync.auth.credentials import ClientIdentity
 from mcpsync.auth.discovery import Discovery
 from mcpsync.auth.metadata import ServerMetadata
@@ -39,6 +41,7 @@ class IdentityOptions(NamedTuple):
     :ivar metadata_url: https URL of the client's own metadata document
     :ivar client_name: shown to the person who signs in, where the server does so
     :ivar application_type: ``native`` or ``web``
+    :ivar key: in place of a secret
     """
 
     client_id: Optional[str] = None
@@ -48,6 +51,7 @@ class IdentityOptions(NamedTuple):
     metadata_url: Optional[str] = None
     client_name: str = "mcpsync"
     application_type: str = "native"
+    key: Optional[ClientKey] = None
 
     def __repr__(self) -> str:
         return "IdentityOptions(client_id=%r, metadata_url=%r)" % (self.client_id, self.metadata_url)
@@ -60,9 +64,16 @@ def check_identity_options(options: IdentityOptions) -> None:
     """
     if options.client_secret is not None and options.client_id is None:
         raise ConfigError("a client_secret needs the client_id that it is of", path="client_secret")
-    if options.auth_method is not None and options.auth_method not in _METHODS:
-        raise ConfigError("auth_method is one of %s" % ", ".join(_METHODS), path="auth_method")
-    if options.auth_method not in (None, _PUBLIC) and options.client_id is not None and options.client_secret is None:
+    if options.key is not None:
+        if options.client_id is None and options.metadata_url is None:
+            raise ConfigError("a private_key needs the client_id that it is of", path="private_key")
+        if options.client_secret is not None or options.auth_method not in (None, _BY_KEY):
+            raise ConfigError("both a private_key and another way to prove the client: give one", path="private_key")
+    elif options.auth_method == _BY_KEY:
+        raise ConfigError("auth_method %s needs a private_key" % _BY_KEY, path="auth_method")
+    elif options.auth_method is not None and options.auth_method not in _METHODS:
+        raise ConfigError("auth_method is one of %s" % ", ".join((*_METHODS, _BY_KEY)), path="auth_method")
+    elif options.auth_method not in (None, _PUBLIC) and options.client_id is not None and options.client_secret is None:
         raise ConfigError("auth_method %s needs a client_secret" % options.auth_method, path="auth_method")
     if options.metadata_url is not None:
         try:
@@ -95,7 +106,8 @@ def identify(
     if options.client_id is not None:
         return _configured(options, saved, server)
     if options.metadata_url is not None and server.takes_metadata_documents:
-        return ClientIdentity(options.metadata_url, None, _PUBLIC, server.issuer, "metadata_document")
+        method = _PUBLIC if options.key is None else _BY_KEY
+        return ClientIdentity(options.metadata_url, None, method, server.issuer, "metadata_document", key=options.key)
     registering = _registered_scopes(discovery, scopes)
     if saved is not None and _still_good(saved, server, redirect_uri, registering):
         return saved
@@ -120,6 +132,8 @@ def _configured(options: IdentityOptions, saved: Optional[ClientIdentity], serve
             "with that one, or ask the server's operator" % (client_id, bound, server.issuer)
         )
     method = options.auth_method
+    if options.key is not None:
+        return ClientIdentity(client_id, None, _BY_KEY, server.issuer, "configured", key=options.key)
     if options.client_secret is None:
         method = _PUBLIC
     elif method is None:

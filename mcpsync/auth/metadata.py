@@ -24,12 +24,14 @@ class ResourceMetadata:
     :ivar authorization_servers: issuers, exactly as published; at least one
     :ivar scopes_supported: None: not said
     :ivar source: the URL it was fetched from
+    :ivar wants_proof: of possession, with each token (``dpop_bound_access_tokens_required``)
     """
 
     resource: str
     authorization_servers: Tuple[str, ...]
     scopes_supported: Optional[Tuple[str, ...]] = None
     source: str = ""
+    wants_proof: bool = False
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], source: str) -> ResourceMetadata:
@@ -41,7 +43,8 @@ class ResourceMetadata:
         servers = read.texts("authorization_servers")
         if not servers:
             raise AuthError("%s names no authorization_servers" % source)
-        return cls(read.text("resource"), servers, read.texts("scopes_supported"), source)
+        wants_proof = read.flag("dpop_bound_access_tokens_required")
+        return cls(read.text("resource"), servers, read.texts("scopes_supported"), source, wants_proof)
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,13 @@ class ServerMetadata:
     """What an authorization server says about itself.
 
     :ivar issuer: exactly as published
+    :ivar authorization_endpoint: empty: people cannot sign in here, only machines
     :ivar registration_endpoint: None: clients cannot register on their own
     :ivar revocation_endpoint: None: tokens cannot be revoked
     :ivar scopes_supported: None: not said; so for all lists
     :ivar sends_issuer: its answers name it (``authorization_response_iss_parameter_supported``)
     :ivar takes_metadata_documents: a client's id may be the URL of its metadata
+    :ivar proof_algorithms: for proofs of possession (``dpop_signing_alg_values_supported``)
     :ivar source: the URL it was fetched from; empty: the defaults of 2025-03-26
     """
 
@@ -70,6 +75,7 @@ class ServerMetadata:
     sends_issuer: bool = False
     takes_metadata_documents: bool = False
     source: str = ""
+    proof_algorithms: Optional[Tuple[str, ...]] = None
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], source: str) -> ServerMetadata:
@@ -80,7 +86,7 @@ class ServerMetadata:
         read = _Fields(data, source)
         return cls(
             issuer=read.text("issuer"),
-            authorization_endpoint=read.text("authorization_endpoint"),
+            authorization_endpoint=read.optional_text("authorization_endpoint") or "",
             token_endpoint=read.text("token_endpoint"),
             registration_endpoint=read.optional_text("registration_endpoint"),
             revocation_endpoint=read.optional_text("revocation_endpoint"),
@@ -92,6 +98,7 @@ class ServerMetadata:
             sends_issuer=read.flag("authorization_response_iss_parameter_supported"),
             takes_metadata_documents=read.flag("client_id_metadata_document_supported"),
             source=source,
+            proof_algorithms=read.texts("dpop_signing_alg_values_supported"),
         )
 
     @classmethod
@@ -99,16 +106,17 @@ class ServerMetadata:
         """Where the endpoints are if a server says nothing (2025-03-26, fallbacks without metadata discovery)."""
         return cls(origin, origin + "/authorize", origin + "/token", origin + "/register")
 
-    def check(self, allows: Callable[[Url], bool]) -> None:
+    def check(self, allows: Callable[[Url], bool], *, for_people: bool = True) -> None:
         """Hold the endpoints to https and to the issuer's origin, and the server to PKCE.
 
         :param allows: whether the user named a host as one that may hold endpoints
+        :param for_people: whether a person is to sign in there
         :raises AuthError: an endpoint is elsewhere, or the server does not do the code flow with S256
         """
         issuer = Url.parse(self.issuer, "the issuer")
         for name in ("authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint"):
             endpoint = getattr(self, name)
-            if endpoint is None:
+            if not endpoint:
                 continue
             url = Url.parse(endpoint, "the %s of %s" % (name, self.issuer))
             url.require_secure()
@@ -117,6 +125,10 @@ class ServerMetadata:
                     "the %s of %s is elsewhere, on %s; if that provider splits its endpoints, name %r in allow_hosts"
                     % (name, self.issuer, url.origin, url.authority)
                 )
+        if not for_people:
+            return
+        if not self.authorization_endpoint:
+            raise AuthError("%s has no authorization_endpoint" % (self.source or self.issuer))
         if self.source and "S256" not in (self.code_challenge_methods_supported or ()):
             raise AuthError(
                 "%s does not say that it supports PKCE with S256 (code_challenge_methods_supported in %s): "

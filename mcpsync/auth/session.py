@@ -16,27 +16,28 @@ import weakref
 from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, Callable, Deque, Dict, Iterator, Mapping, NamedTuple, Optional, Protocol, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterator, Mapping, Optional, Protocol, Tuple
 
 from mcpsync.auth.challenge import BearerChallenge, bearer_challenge
 from mcpsync.auth.credentials import Credentials, Tokens
 from mcpsync.auth.flight import Flight
+from mcpsync.auth.nonces import Nonces, wants_nonce
+from mcpsync.auth.signed import DPOP, Signed, is_stale, skew_of, stamped, token_in
 from mcpsync.auth.vault import Vault
 from mcpsync.deadline import Deadline
 from mcpsync.errors import AuthError, InsufficientScope, McpError, NeedsLogin
 
-__all__ = ["Refresher", "Refusal", "Session", "SignInEnded"]
+if TYPE_CHECKING:
+    from mcpsync.auth.proof import Prover
+
+__all__ = ["RENEW_SECONDS", "Refresher", "Refusal", "Session", "SignInEnded"]
 
 logger = logging.getLogger("mcpsync")
 
-_RENEW_SECONDS = 30.0  # for a refresh, the wait for the lock included; whoever waits for it has a deadline of its own
-_SKEW = 60.0
-_SKEW_SHARE = 0.2  # of a token's life, where that is short
-_SKEW_UNKNOWN = 30.0
+RENEW_SECONDS = 30.0  # for a refresh, the wait for the lock included; whoever waits for it has a deadline of its own
 _HOLD_OFF = 5.0  # between attempts to refresh a token that is still good
 _REMEMBERED = 16
 _NEVER = float("inf")
-_OBTAINED_AT = "obtained_at"
 _UNSIGNED: Mapping[str, str] = {}
 
 
@@ -45,6 +46,9 @@ class Refusal(Protocol):
 
     @property
     def status(self) -> int: ...
+
+    @property
+    def url(self) -> str: ...
 
     @property
     def method(self) -> str: ...
@@ -74,39 +78,27 @@ Refresher = Callable[[Credentials, Deadline], Tokens]
 """Exchanges a refresh token; raises :class:`SignInEnded` if that is the end of it."""
 
 
-class _Signed(NamedTuple):
-    """What requests are signed with, computed once for each token.
-
-    :ivar fresh_until: seconds of ``time.time()`` from which it is time for another
-    :ivar good_until: seconds of ``time.time()`` from which it is expired
-    """
-
-    credentials: Credentials
-    token: str
-    headers: Mapping[str, str]
-    fresh_until: float
-    good_until: float
-
-
 class Session:
     """Signs the requests to one server. Any number of threads may use it; fits ``Auth`` of the HTTP transports.
 
     :param vault: the credentials of that server
     :param refresher: exchanges refresh tokens
     :param name: of the server, for errors and the names of threads
+    :param nonces: for proofs of possession
     :ivar challenge: of the server's last refusal
     :ivar wanted_scopes: that the server asked for and the token did not have
     :ivar changed: told when signing in becomes necessary, and when it no longer is; must be quick
     """
 
-    def __init__(self, vault: Vault, refresher: Refresher, name: str) -> None:
+    def __init__(self, vault: Vault, refresher: Refresher, name: str, nonces: Optional[Nonces] = None) -> None:
         self.vault = vault
         self.name = name
         self._refresher = refresher
+        self._nonces = Nonces() if nonces is None else nonces
         self.challenge = BearerChallenge()
         self.wanted_scopes: Tuple[str, ...] = ()
         self.changed: Optional[Callable[[], None]] = None
-        self._signed: Optional[_Signed] = None  # replaced as a whole
+        self._signed: Optional[Signed] = None  # replaced as a whole
         self._reason: Optional[str] = None  # why signing in is necessary
         self._looked = False
         self._unsaved = False
@@ -134,8 +126,8 @@ class Session:
         """
         signed = self._signed
         if signed is not None and time.time() < signed.fresh_until:
-            return signed.headers
-        return self._headers_otherwise(method, deadline)
+            return signed.headers if signed.prover is None else signed.headers_for(method, url)
+        return self._headers_otherwise(method, url, deadline)
 
     def challenged(self, challenge: Refusal, deadline: Deadline) -> bool:
         """A request was refused. True: there is another token now.
@@ -143,16 +135,21 @@ class Session:
         :raises NeedsLogin: somebody has to sign in
         :raises InsufficientScope: somebody has to sign in for more
         """
+        if challenge.status == 401 and DPOP in challenge.sent and wants_nonce(challenge.headers):
+            return self._nonce_wanted(challenge)
         if challenge.method == "DELETE":
             return False  # the end of a session is worth no refresh
         bearer = bearer_challenge(challenge.headers.get("www-authenticate"))
         if challenge.status == 403:
-            return self._forbidden(bearer, _token_in(challenge.sent))
+            return self._forbidden(bearer, challenge, token_in(challenge.sent), deadline)
         self.challenge = bearer
-        return self._unauthorized(challenge, _token_in(challenge.sent), deadline)
+        return self._unauthorized(challenge, token_in(challenge.sent), deadline)
 
     def observed(self, url: str, headers: Mapping[str, str]) -> None:
-        """The headers of an answer: of no interest for bearer tokens."""
+        """The headers of an answer: of no interest for tokens that are not bound to a key."""
+        signed = self._signed
+        if signed is not None and signed.prover is not None:
+            self._nonces.observed(url, headers)
 
     # -- for whoever manages it --------------------------------------------------------------------------------
 
@@ -178,7 +175,7 @@ class Session:
         found = self.vault.current()
         if found is None or found.tokens is None or found.tokens.access_token in self._dead:
             return False
-        if found.tokens.refresh_token is None and found.tokens.expires_within(0):
+        if not self._renewable(found.tokens) and found.tokens.expires_within(0):
             return False
         self._adopt(found)
         return True
@@ -188,11 +185,11 @@ class Session:
 
         :raises AuthError: it cannot be kept
         """
-        with self.vault.lock(credentials.key, Deadline(_RENEW_SECONDS)):
-            stamped = _stamped(credentials)
+        with self.vault.lock(credentials.key, Deadline(RENEW_SECONDS)):
+            made = stamped(credentials)
             self._unsaved = True
-            self._adopt(stamped)
-            self.vault.keep(stamped)
+            self._adopt(made)
+            self.vault.keep(made)
             self._unsaved = False
 
     def forget(self) -> Optional[Credentials]:
@@ -203,7 +200,7 @@ class Session:
         current = self.vault.current() or self.credentials
         if current is None:
             return None
-        with self.vault.lock(current.key, Deadline(_RENEW_SECONDS)):
+        with self.vault.lock(current.key, Deadline(RENEW_SECONDS)):
             stored = self.vault.at(current.key) or current
             self.vault.remove(stored)
         self._need_login("somebody signed out")
@@ -218,7 +215,7 @@ class Session:
 
     # -- headers -----------------------------------------------------------------------------------------------
 
-    def _headers_otherwise(self, method: str, deadline: Deadline) -> Mapping[str, str]:
+    def _headers_otherwise(self, method: str, url: str, deadline: Deadline) -> Mapping[str, str]:
         """There is no token, or it is time for another."""
         if self._signed is None and (self._reason is not None or not self._looked) and not self.look():
             self._raise_reason()
@@ -227,20 +224,20 @@ class Session:
             return _UNSIGNED  # so that the server says where to sign in
         now = time.time()
         if now < signed.fresh_until:
-            return signed.headers
+            return signed.headers_for(method, url)
         ending = method == "DELETE"
         if now < signed.good_until:
             if not ending and time.monotonic() >= self._held_until:
                 self._fly(signed.token)  # meanwhile the old one will do
-            return signed.headers
+            return signed.headers_for(method, url)
         tokens = signed.credentials.tokens
-        if tokens is not None and tokens.refresh_token is not None and not ending:
+        if tokens is not None and self._renewable(tokens) and not ending:
             self._fly(signed.token).wait(deadline)
         else:
             self.look()
         signed = self._signed
         if signed is not None and time.time() < signed.good_until:
-            return signed.headers
+            return signed.headers_for(method, url)
         self._raise_reason()
         if not ending:
             self._signed = None  # nothing more can come of it
@@ -265,10 +262,9 @@ class Session:
         if not sent or self._signed is None:
             if self.look() and self._is_newer(sent):
                 return True
-            self._need_login("the server wants that somebody signs in (HTTP 401)")
-            self._raise_reason()
+            return self._unsigned_refused(sent, deadline)
         old, new = self._replaced
-        if new == sent and any(_token_in(each.sent) == old for each in challenge.earlier):
+        if new == sent and any(token_in(each.sent) == old for each in challenge.earlier):
             self._refused_fresh(sent)
         flight = self._fly(sent)
         flight.wait(deadline)
@@ -280,6 +276,20 @@ class Session:
         self._refused_fresh(sent)
         return False
 
+    def _unsigned_refused(self, sent: str, deadline: Deadline) -> bool:
+        """The server wants a token and there is none."""
+        self._need_login("the server wants that somebody signs in (HTTP 401)")
+        self._raise_reason()
+        return False
+
+    def _nonce_wanted(self, challenge: Refusal) -> bool:
+        """The server wants another nonce in the proof; what it gave was observed."""
+        if any(wants_nonce(each.headers) for each in challenge.earlier):
+            raise AuthError("the server refuses a proof of possession with the nonce that it gave (use_dpop_nonce)")
+        if not self._nonces.observed(challenge.url, challenge.headers):
+            raise AuthError("the server wants a nonce in proofs of possession, and gives none that can be used")
+        return True
+
     def _refused_fresh(self, token: str) -> None:
         said = self.challenge.error_description or self.challenge.error
         self._dead.append(token)
@@ -288,7 +298,7 @@ class Session:
             % (": %s" % said if said else "")
         )
 
-    def _forbidden(self, bearer: BearerChallenge, sent: str) -> bool:
+    def _forbidden(self, bearer: BearerChallenge, challenge: Refusal, sent: str, deadline: Deadline) -> bool:
         if bearer.error != "insufficient_scope":
             return False
         self.challenge = bearer
@@ -335,8 +345,8 @@ class Session:
             self._held_until = time.monotonic() + _HOLD_OFF
             raise
 
-    def _renew_locked(self, signed: _Signed) -> None:
-        deadline = Deadline(_RENEW_SECONDS)
+    def _renew_locked(self, signed: Signed) -> None:
+        deadline = Deadline(RENEW_SECONDS)
         key = signed.credentials.key
         with self.vault.lock(key, deadline):
             if self._is_newer(signed.token):
@@ -347,24 +357,30 @@ class Session:
                     return
                 raise NeedsLogin("the tokens are no longer in the store: somebody signed out")
             tokens = current.tokens
-            if tokens.access_token != signed.token and tokens.access_token not in self._dead and not _is_stale(tokens):
+            if tokens.access_token != signed.token and tokens.access_token not in self._dead and not is_stale(tokens):
                 self._adopt(current)  # another process was quicker
                 return
-            if tokens.refresh_token is None:
+            if not self._renewable(tokens):
                 if self._found_newer(signed):
                     return
                 self._dead.append(signed.token)
                 raise NeedsLogin("the access token is no longer good, and there is no refresh token")
             fresh = self._exchanged(signed, current, tokens, deadline)
             if fresh is not None:
-                self._replace(signed, current, fresh)
+                self._replace(signed, fresh)
 
-    def _found_newer(self, signed: _Signed) -> bool:
+    def _found_newer(self, signed: Signed) -> bool:
         """Whether somebody has signed in elsewhere."""
         return self.look() and self._is_newer(signed.token)
 
-    def _exchanged(self, signed: _Signed, current: Credentials, tokens: Tokens, deadline: Deadline) -> Optional[Tokens]:
-        """Fresh tokens; None: others were found. The lock is held."""
+    def _renewable(self, tokens: Tokens) -> bool:
+        """Whether there is a way to others, without anybody."""
+        return tokens.refresh_token is not None
+
+    def _exchanged(
+        self, signed: Signed, current: Credentials, tokens: Tokens, deadline: Deadline
+    ) -> Optional[Credentials]:
+        """With fresh tokens; None: others were found. The lock is held."""
         try:
             fresh = self._refresher(current, deadline)
         except SignInEnded as ended:
@@ -381,19 +397,22 @@ class Session:
                 else:
                     self.vault.store.save(current.key, replace(current, tokens=None))
             raise
-        return replace(
-            fresh, refresh_token=fresh.refresh_token or tokens.refresh_token, scope=fresh.scope or tokens.scope
-        )
+        again_with, scope = fresh.refresh_token or tokens.refresh_token, fresh.scope or tokens.scope
+        return replace(current, tokens=replace(fresh, refresh_token=again_with, scope=scope))
 
-    def _replace(self, signed: _Signed, current: Credentials, fresh: Tokens) -> None:
+    def _replace(self, signed: Signed, fresh: Credentials) -> None:
         # the lock is held
-        renewed = _stamped(replace(current, tokens=fresh))
+        renewed = stamped(fresh)
+        assert renewed.tokens is not None
         if not self._is_newer(signed.token):  # nobody has signed in elsewhere meanwhile
-            self._replaced = (signed.token, fresh.access_token)
+            self._replaced = (signed.token, renewed.tokens.access_token)
             self._unsaved = True
             self._adopt(renewed)
         with self._kept_in_memory_at_least():
-            self.vault.store.save(renewed.key, renewed)
+            if renewed.key == signed.credentials.key:
+                self.vault.store.save(renewed.key, renewed)
+            else:
+                self.vault.keep(renewed)
             self._unsaved = False
 
     @contextmanager
@@ -407,9 +426,27 @@ class Session:
 
     def _adopt(self, credentials: Credentials) -> None:
         assert credentials.tokens is not None
-        self._signed = _signed_with(credentials, credentials.tokens)
+        self._signed = self._signed_with(credentials, credentials.tokens)
         self._looked = True
         self._tell(None)
+
+    def _signed_with(self, credentials: Credentials, tokens: Tokens) -> Signed:
+        good_until = _NEVER if tokens.expires_at is None else tokens.expires_at
+        fresh_until = good_until - skew_of(tokens) if self._renewable(tokens) else good_until
+        prover = self._prover_of(credentials)
+        scheme = "Bearer " if prover is None else DPOP + " "
+        headers: Dict[str, str] = {"Authorization": scheme + tokens.access_token}
+        return Signed(credentials, tokens.access_token, headers, fresh_until, good_until, prover)
+
+    def _prover_of(self, credentials: Credentials) -> Optional[Prover]:
+        if credentials.proof_key is None:
+            return None
+        before = self._signed
+        if before is not None and before.credentials.proof_key == credentials.proof_key:
+            return before.prover
+        from mcpsync.auth.proof import Prover
+
+        return Prover.from_pem(credentials.proof_key, self._nonces)
 
     def _need_login(self, reason: str) -> None:
         self._signed = None
@@ -421,37 +458,6 @@ class Session:
         changed = self.changed
         if differs and changed is not None:
             changed()
-
-
-def _signed_with(credentials: Credentials, tokens: Tokens) -> _Signed:
-    good_until = _NEVER if tokens.expires_at is None else tokens.expires_at
-    fresh_until = good_until if tokens.refresh_token is None else good_until - _skew(tokens)
-    headers: Dict[str, str] = {"Authorization": "Bearer " + tokens.access_token}
-    return _Signed(credentials, tokens.access_token, headers, fresh_until, good_until)
-
-
-def _skew(tokens: Tokens) -> float:
-    """How many seconds before its end a token is replaced."""
-    obtained_at = tokens.extra.get(_OBTAINED_AT)
-    if tokens.expires_at is None or not isinstance(obtained_at, (int, float)):
-        return _SKEW_UNKNOWN
-    return min(_SKEW, max(0.0, (tokens.expires_at - obtained_at) * _SKEW_SHARE))
-
-
-def _is_stale(tokens: Tokens) -> bool:
-    return tokens.expires_within(_skew(tokens))
-
-
-def _stamped(credentials: Credentials) -> Credentials:
-    """With the time at which the tokens came, from which others learn how long they live."""
-    tokens = credentials.tokens
-    if tokens is None:
-        return credentials
-    return replace(credentials, tokens=replace(tokens, extra={**tokens.extra, _OBTAINED_AT: time.time()}))
-
-
-def _token_in(headers: Mapping[str, str]) -> str:
-    return headers.get("Authorization", "").partition(" ")[2]
 
 
 _sessions: weakref.WeakSet[Any] = weakref.WeakSet()

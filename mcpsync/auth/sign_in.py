@@ -6,7 +6,7 @@ Specification: `basic/authorization`, authorization flow steps.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
 
 from mcpsync.auth.authorization_code import code_of, prepare
 from mcpsync.auth.browser import Way
@@ -17,6 +17,9 @@ from mcpsync.auth.token_endpoint import TokenRefused, exchange_code
 from mcpsync.auth.web import Web
 from mcpsync.deadline import Deadline
 from mcpsync.errors import AuthError
+
+if TYPE_CHECKING:
+    from mcpsync.auth.proof import Prover
 
 __all__ = ["sign_in"]
 
@@ -33,6 +36,7 @@ def sign_in(
     account: str,
     identified: Optional[Callable[[Credentials], Any]] = None,
     parameters: Optional[Mapping[str, str]] = None,
+    prover: Optional[Prover] = None,
 ) -> Credentials:
     """Have a person sign in.
 
@@ -43,6 +47,7 @@ def sign_in(
     :param identified: told before the person is asked, with credentials that have no tokens yet: a registration is
         worth keeping even if nobody comes back
     :param parameters: more of them for the authorization endpoint, which a provider wants
+    :param prover: has the key that the tokens are to be bound to; None: they are not
     :raises AuthError: nobody signed in; its subclasses say more
     """
     server = discovery.server
@@ -60,7 +65,8 @@ def sign_in(
         )
         if identified is not None:
             identified(credentials)
-        request = prepare(discovery, identity, scopes, visit.redirect_uri, parameters)
+        thumbprint = None if prover is None else prover.thumbprint
+        request = prepare(discovery, identity, scopes, visit.redirect_uri, parameters, thumbprint)
         answer = visit.answer(request, deadline)
     code = code_of(request, answer)
     try:
@@ -74,6 +80,7 @@ def sign_in(
             requested=request.scopes,
             web=web,
             deadline=deadline,
+            prover=prover,
         )
     except TokenRefused as error:
         if error.error == "invalid_client" and identity.source == "registered":
@@ -81,4 +88,4 @@ def sign_in(
                 "%s no longer knows the client that was registered there; sign out, and sign in again" % server.issuer
             ) from error
         raise
-    return replace(credentials, tokens=tokens)
+    return replace(credentials, tokens=tokens, proof_key=None if prover is None else prover.to_pem())

@@ -9,16 +9,22 @@ import base64
 import math
 import re
 import time
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple
 from urllib.parse import quote_plus
 
+from mcpsync.auth.assertion import METHOD as _BY_KEY
+from mcpsync.auth.binding import check_binding
 from mcpsync.auth.credentials import ClientIdentity, Credentials, Tokens
+from mcpsync.auth.nonces import WANTED as _WANTS_NONCE
 from mcpsync.auth.urls import Url
 from mcpsync.auth.web import Answer, Web
 from mcpsync.deadline import Deadline
 from mcpsync.errors import AuthError, flat
 
-__all__ = ["TokenRefused", "exchange_code", "refresh", "request_tokens", "revoke"]
+if TYPE_CHECKING:
+    from mcpsync.auth.proof import Prover
+
+__all__ = ["TokenRefused", "exchange_code", "post", "refresh", "refusal", "request_tokens", "revoke"]
 
 _CODE = re.compile(r"[a-z_]{1,60}\Z")
 _SENDABLE = re.compile(r"[\x21-\x7e]+\Z")  # what a header can carry
@@ -50,11 +56,13 @@ def exchange_code(
     requested: Tuple[str, ...],
     web: Web,
     deadline: Deadline,
+    prover: Optional[Prover] = None,
 ) -> Tokens:
     """Turn a code into tokens.
 
     :param resource: what they are for, exactly as published; None: it is not named
     :param requested: the scopes that were asked for: what is granted if the server does not say
+    :param prover: has the key that the tokens are to be bound to; None: they are not
     :raises TokenRefused: the server said no
     :raises AuthError: there was no answer that can be used
     """
@@ -64,12 +72,13 @@ def exchange_code(
         "code_verifier": verifier,
         "redirect_uri": redirect_uri,
     }
-    return request_tokens(token_endpoint, identity, form, resource, requested, web, deadline)
+    return request_tokens(token_endpoint, identity, form, resource, requested, web, deadline, prover)
 
 
-def refresh(credentials: Credentials, web: Web, deadline: Deadline) -> Tokens:
+def refresh(credentials: Credentials, web: Web, deadline: Deadline, prover: Optional[Prover] = None) -> Tokens:
     """Fresh tokens for old ones. The old refresh token is kept where the server gives no new one.
 
+    :param prover: has the key that the old ones are bound to
     :raises TokenRefused: the server said no; ``error`` is ``invalid_grant`` if the refresh token is worth nothing
     :raises AuthError: there is no refresh token, or no answer that can be used
     """
@@ -84,6 +93,7 @@ def refresh(credentials: Credentials, web: Web, deadline: Deadline) -> Tokens:
         old.scope,
         web,
         deadline,
+        prover,
     )
     if made.refresh_token is None:
         return Tokens(made.access_token, made.token_type, made.expires_at, old.refresh_token, made.scope, old.extra)
@@ -103,11 +113,11 @@ def revoke(credentials: Credentials, web: Web, deadline: Deadline) -> bool:
     for kind, token in both:
         if token is not None:
             form = {"token": token, "token_type_hint": kind}
-            answer = _post(endpoint, credentials.identity, form, web, deadline)
+            answer = post(endpoint, credentials.identity, form, web, deadline)
             code = str((answer.data or {}).get("error"))
             # a server may not be able to take back an access token; it lives a short time
             if answer.status != 200 and not (kind == "access_token" and code == "unsupported_token_type"):
-                raise _refusal(endpoint, answer)
+                raise refusal(endpoint, answer)
     return True
 
 
@@ -119,9 +129,11 @@ def request_tokens(
     requested: Tuple[str, ...],
     web: Web,
     deadline: Deadline,
+    prover: Optional[Prover] = None,
 ) -> Tokens:
     """Any grant.
 
+    :param prover: has the key that the tokens are to be bound to; None: they are not
     :raises TokenRefused: the server said no
     :raises AuthError: there was no answer that can be used
     """
@@ -129,15 +141,46 @@ def request_tokens(
     whole = dict(form)
     if resource is not None:
         whole["resource"] = resource
-    answer = _post(token_endpoint, identity, whole, web, deadline)
+    answer = post(token_endpoint, identity, whole, web, deadline, prover)
     if answer.status != 200:
-        raise _refusal(token_endpoint, answer)
+        raise refusal(token_endpoint, answer)
     if answer.data is None:
         raise AuthError("%s answered with no JSON object" % Url.parse(token_endpoint, "it").shown)
-    return _tokens(answer.data, asked_at, requested)
+    tokens = _tokens(answer.data, asked_at, requested)
+    check_binding(tokens, None if prover is None else prover.thumbprint)
+    return tokens
 
 
-def _post(endpoint: str, identity: ClientIdentity, form: Dict[str, str], web: Web, deadline: Deadline) -> Answer:
+def post(
+    endpoint: str,
+    identity: ClientIdentity,
+    form: Mapping[str, str],
+    web: Web,
+    deadline: Deadline,
+    prover: Optional[Prover] = None,
+) -> Answer:
+    """A request of this client, which proves itself; once more with a nonce that the server wants to see in a proof.
+
+    :raises AuthError: it could not be sent, must not be, or was redirected
+    """
+    answer = _post_once(endpoint, identity, form, web, deadline, prover)
+    if prover is None:
+        return answer
+    given = prover.nonces.observed(endpoint, answer.headers)
+    if given and answer.status in (400, 401) and (answer.data or {}).get("error") == _WANTS_NONCE:
+        answer = _post_once(endpoint, identity, form, web, deadline, prover)  # a refusal: the code was not used up
+        prover.nonces.observed(endpoint, answer.headers)
+    return answer
+
+
+def _post_once(
+    endpoint: str,
+    identity: ClientIdentity,
+    form: Mapping[str, str],
+    web: Web,
+    deadline: Deadline,
+    prover: Optional[Prover],
+) -> Answer:
     headers: Dict[str, str] = {}
     form = {**form, "client_id": identity.client_id}  # with Basic too: servers made with the official SDK look there
     if identity.auth_method == "client_secret_basic":
@@ -145,10 +188,16 @@ def _post(endpoint: str, identity: ClientIdentity, form: Dict[str, str], web: We
         headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
     elif identity.auth_method == "client_secret_post":
         form["client_secret"] = identity.client_secret or ""
+    elif identity.auth_method == _BY_KEY:
+        if identity.key is None:
+            raise AuthError("client %r proves itself with a key: set private_key" % identity.client_id)
+        form.update(identity.key.parameters(identity.client_id, identity.issuer))
+    if prover is not None:
+        headers["DPoP"] = prover.proof("POST", endpoint)
     return web.post_form(endpoint, form, headers, deadline)
 
 
-def _refusal(endpoint: str, answer: Answer) -> TokenRefused:
+def refusal(endpoint: str, answer: Answer) -> TokenRefused:
     """What the server said, as far as it can be shown: a description may repeat what it was sent."""
     said = (answer.data or {}).get("error")
     code = said if isinstance(said, str) and _CODE.match(said) else "no error code"

@@ -131,6 +131,25 @@ def answer(request: ElicitationRequest) -> Dict[str, Any]:
     return {"confirmed": True} if "confirmed" in (request.requested_schema or {}).get("properties", {}) else {}
 
 
+def machine_options() -> Dict[str, Any]:
+    """The grant of a scenario in which nobody signs in."""
+    if "private_key_pem" in CONTEXT:
+        key, algorithm = CONTEXT["private_key_pem"], CONTEXT["signing_algorithm"]
+        return {"grant": "client_credentials", "private_key": key, "signing_algorithm": algorithm}
+    if SCENARIO == "auth/client-credentials-basic":
+        return {"grant": "client_credentials"}
+    if "valid_jwt" in CONTEXT:
+        return {"grant": "jwt_bearer", "assertion": CONTEXT["valid_jwt"]}
+    if "idp_id_token" in CONTEXT:
+        return {
+            "grant": "enterprise",
+            "id_token": CONTEXT["idp_id_token"],
+            "idp_token_endpoint": CONTEXT["idp_token_endpoint"],
+            "idp_client_id": CONTEXT["idp_client_id"],
+        }
+    return {}
+
+
 def consent(url: str) -> str:
     """Says yes as a person in a browser does, and gives the address that the browser is sent to."""
     parts = urlsplit(url)
@@ -161,6 +180,7 @@ def main() -> None:
             client_secret=CONTEXT.get("client_secret"),
             issuer=CONTEXT.get("issuer"),
             client_metadata_url="https://conformance-test.local/client-metadata.json",
+            **machine_options(),
         ),
     ) as client:
         calls(client)
