@@ -15,23 +15,25 @@ from mcpsync.deadline import Deadline
 __all__ = ["Announcer", "Crew"]
 
 
+_CONNECTING = 1024
+"""Servers that connect at the same time; each needs a thread while it does."""
+
+
 class Crew:
     """The threads, and the condition on which those wait who need the outcome of an attempt.
 
-    :param servers: how many there are: each may connect at the same time
     :param callbacks: where callbacks of the user run, as for :class:`~mcpsync.Client`
     :ivar changed: notified when an attempt has ended and when the host closes; guards the host's own fields
     """
 
-    def __init__(self, servers: int, callbacks: Callbacks) -> None:
-        self._servers = max(1, servers)
+    def __init__(self, callbacks: Callbacks) -> None:
         self._callbacks = callbacks
         self.build()
 
     def build(self) -> None:
         """Make everything; in a forked child again, since none of the parent's threads is there."""
         self.changed = Condition()
-        self.workers = Workers("mcpsync-host-connect", self._servers)
+        self.workers = Workers("mcpsync-host-connect", _CONNECTING)
         self.watchdog = Watchdog("mcpsync-host-watchdog", _no_deadlines)
         self.dispatch = Dispatch(self._callbacks, "mcpsync-host")
 

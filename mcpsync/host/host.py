@@ -5,21 +5,25 @@ from __future__ import annotations
 import difflib
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Union
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from mcpsync.client.features import DEFAULT
-from mcpsync.client.options import Options
 from mcpsync.config import Config, ServerConfig, load
 from mcpsync.connection import lifetime
-from mcpsync.connection.threads import Workers, forbid_blocking
+from mcpsync.connection.threads import forbid_blocking
 from mcpsync.deadline import Deadline, Timeouts
 from mcpsync.errors import ClientClosed, ConfigError, McpError, RequestTimeout
 from mcpsync.host.catalog import Catalog, HostTool
 from mcpsync.host.crew import Announcer, Crew
 from mcpsync.host.filters import Rules, ToolFilter
+from mcpsync.host.fleet import Fleet, close_all
 from mcpsync.host.member import Member
 from mcpsync.host.names import exposed_name
 from mcpsync.host.render import render_result
+from mcpsync.host.roster import Changes, Entry, Servers, entries_of, joined
+from mcpsync.host.schema_cache import SchemaCache
+from mcpsync.host.settings import ClientOptions, checked_connect_timeout
 from mcpsync.host.status import ServerStatus
 
 if TYPE_CHECKING:
@@ -31,11 +35,6 @@ if TYPE_CHECKING:
     from mcpsync.types import Progress, ToolResult
 
 __all__ = ["Host"]
-
-_OF_THE_CONFIG = ("name", "env", "cwd", "transport")
-_OF_THE_HOST = ("on_tools_changed", "observer")
-_OF_ONE_SERVER = ("on_state", "on_prompts_changed", "on_resources_changed", "on_notification", "headers")
-"""What is of no use without knowing the server, or would tell a secret to all: only ``for_server`` can give it."""
 
 
 class Host:
@@ -56,6 +55,7 @@ class Host:
         became ready or stopped being so
     :param for_server: gives further options for the client of the server with this name, callbacks that must know
         their server above all
+    :param schema_cache: keep the tools of each server on disk, so that :meth:`tools` can show them before it is up
     :param options: those of :class:`~mcpsync.Client` that suit all servers: ``protocol``, ``timeouts`` (what the config
         says for a server goes before ``call`` and ``connect``), ``client_info``, ``elicitation``, ``sampling``,
         ``roots``, ``on_log``, ``callbacks``, ``backoff``, ``env_mode``, ``verify``, ``proxies`` and the like
@@ -72,9 +72,10 @@ class Host:
         reserved: Iterable[str] = (),
         on_tools_changed: Optional[Callable[[int], Any]] = None,
         for_server: Optional[Callable[[str], Mapping[str, Any]]] = None,
+        schema_cache: bool = True,
         **options: Any,
     ) -> None:
-        _check_options(options, (*_OF_THE_CONFIG, *_OF_THE_HOST, *_OF_ONE_SERVER))
+        self._client_options = ClientOptions(options, for_server)
         self.config = config
         taken = frozenset(reserved)
         self._arguments = {
@@ -84,33 +85,21 @@ class Host:
             "reserved": taken,
             "on_tools_changed": on_tools_changed,
             "for_server": for_server,
+            "schema_cache": schema_cache,
             **options,
         }
-        self._timeouts = options.get("timeouts", Timeouts())
-        if not isinstance(self._timeouts, Timeouts):
-            raise ConfigError("timeouts takes a mcpsync.Timeouts, not %s" % type(self._timeouts).__name__)
-        started = [server for server in config.servers.values() if _obstacle(server) is None]
-        self._crew = Crew(len(started), options.get("callbacks", "pool"))
+        self._connect_timeout = checked_connect_timeout(connect_timeout)
+        self._schemas = SchemaCache(schema_cache)
+        self._crew = Crew(options.get("callbacks", "pool"))
         self._announcer = None if on_tools_changed is None else Announcer(self._crew, on_tools_changed)
-        self._catalog = Catalog(
-            [server.name for server in started],
-            taken,
-            _announcing(self._announcer, weakref.ref(self)),
-        )
-        allows = ToolFilter(include, exclude).allows
-        self._members = {
-            server.name: Member(
-                server,
-                self._client_options(server, options, for_server),
-                _by_exposed_name(allows, server.name),
-                self._catalog,
-                self._crew,
-            )
-            for server in started
-        }
-        self._connect_seconds = self._checked_connect_timeout(connect_timeout)
-        self._opened = self._closed = self._closing = False
+        self._catalog = Catalog(lambda server: taken, _announcing(self._announcer, weakref.ref(self)))
+        chosen = ToolFilter(include, exclude)
+        make = partial(_member, self._client_options, chosen, self._catalog, self._crew, self._schemas)
+        self._fleet = Fleet(make, self._crew, self._catalog)
+        self._opened = self._closing = False
         self._finalizer = self._crew.end_with(self)
+        given = entries_of(config)
+        self._fleet.change(lambda _: given)
 
     @classmethod
     def from_config(
@@ -129,27 +118,13 @@ class Host:
         """
         return cls(load(source, environ=os.environ if environ is None else environ), **options)
 
-    def _client_options(
-        self,
-        server: ServerConfig,
-        options: Mapping[str, Any],
-        for_server: Optional[Callable[[str], Mapping[str, Any]]],
-    ) -> Dict[str, Any]:
-        own = {} if for_server is None else dict(for_server(server.name))
-        _check_options(own, (*_OF_THE_CONFIG, *_OF_THE_HOST), server.name)
-        merged = {**options, **own}
-        timeouts = merged.get("timeouts", self._timeouts)
-        said = {"call": server.timeout, "connect": server.connect_timeout}
-        merged["timeouts"] = timeouts.override(**{name: value for name, value in said.items() if value is not None})
-        return merged
+    @property
+    def _members(self) -> Mapping[str, Member]:
+        return self._fleet.members
 
-    def _checked_connect_timeout(self, seconds: Optional[float]) -> float:
-        if seconds is None:
-            return max((member.connect_seconds for member in self._members.values()), default=0.0)
-        try:
-            return Timeouts(connect=seconds).connect
-        except ValueError:
-            raise ConfigError("connect_timeout must be a positive number of seconds, not %r" % (seconds,)) from None
+    @property
+    def _closed(self) -> bool:
+        return self._fleet.closed
 
     # -- life --------------------------------------------------------------------------------------------------
 
@@ -162,24 +137,31 @@ class Host:
         :raises ClientClosed: the host is closed
         """
         forbid_blocking()
-        changed = self._crew.changed
-        with changed:
+        with self._crew.changed:
             self._refuse_closed()
         lifetime.register(self)
         self._crew.start()
-        deadline = Deadline(self._connect_seconds)
-        wanted = [member for member in self._members.values() if not member.is_ready()]
+        self._connect([member for member in self._members.values() if not member.is_ready()])
+        self._opened = True
+        return self
+
+    def _connect(self, wanted: Sequence[Member]) -> None:
+        """Have an attempt made for each, and wait until it is over, or their time is."""
+        patience = self._connect_timeout
+        if patience is None:
+            patience = max((member.connect_seconds for member in wanted), default=0.0)
+        deadline = Deadline(patience)
         for member in wanted:
+            member.show_remembered()
             member.want(fresh=True)
+        changed = self._crew.changed
         with changed:
             while not self._closed and any(member.pending for member in wanted):
                 if not changed.wait(deadline.remaining()):
                     break
             self._refuse_closed()
-            self._opened = True
         for member in wanted:
-            member.overdue(self._connect_seconds)
-        return self
+            member.overdue(patience)
 
     def _refuse_closed(self) -> None:
         if self._closed:
@@ -197,36 +179,23 @@ class Host:
 
         :param timeout: seconds for all of it; ``Timeouts.close`` if not given
         """
-        deadline = Deadline(self._timeouts.close if timeout is None else timeout)
+        deadline = Deadline(self._client_options.timeouts.close if timeout is None else timeout)
         with self._crew.changed:
             if self._closed:
                 while self._closing and self._crew.changed.wait(deadline.remaining()):
                     pass
                 return
-            self._closed = self._closing = True
+            self._fleet.closed = self._closing = True
             self._crew.changed.notify_all()
         self._finalizer.detach()
         try:
-            self._close_clients(deadline)
+            close_all([member.client for member in self._members.values()], deadline)
             self._crew.stop(deadline)
         finally:
             lifetime.unregister(self)
             with self._crew.changed:
                 self._closing = False
                 self._crew.changed.notify_all()
-
-    def _close_clients(self, deadline: Deadline) -> None:
-        clients = [member.client for member in self._members.values()]
-        closers = Workers("mcpsync-host-close", max(1, len(clients)))
-        for client in clients:
-
-            def close(client: Client = client) -> None:
-                client.close(deadline.remaining())
-
-            if len(clients) == 1 or not closers.submit(close):
-                close()
-        closers.stop()
-        closers.drain(deadline.remaining())
 
     def __enter__(self) -> Host:
         try:
@@ -245,18 +214,21 @@ class Host:
 
     def __repr__(self) -> str:
         ready = sum(member.is_ready() for member in self._members.values())
-        state = "closed" if self._closed else "%d of %d servers ready" % (ready, len(self.config.servers))
+        state = "closed" if self._closed else "%d of %d servers ready" % (ready, len(self._fleet.entries))
         return "<mcpsync.Host: %s>" % state
 
     def __reduce__(self) -> Any:
         if self._opened or self._closed or any(member.client.state != "new" for member in self._members.values()):
             raise TypeError("the host has been opened: only a host that never was can be pickled")
+        if any(entry.factory is not None or entry.source != "user" for entry in self._fleet.entries.values()):
+            raise TypeError("servers were added to the host: only one of a config alone can be pickled")
         return _unpickled, (self.config, self._arguments)
 
     def after_fork(self) -> None:
         """In a forked child: threads and attempts are the parent's; servers are connected anew by their next use."""
         self._crew.build()
         self._catalog.after_fork()
+        self._schemas.after_fork()
         for member in self._members.values():
             member.after_fork()
         if self._announcer is not None:
@@ -269,16 +241,127 @@ class Host:
         """At interpreter exit: nothing is tried again. Connections look after themselves."""
         self._crew.watchdog.stop()
 
+    # -- servers that come and go ------------------------------------------------------------------------------
+
+    def connect_all(
+        self,
+        servers: Servers,
+        source: str = "user",
+        *,
+        namespace: Optional[str] = None,
+        environ: Optional[Mapping[str, str]] = None,
+    ) -> List[ServerStatus]:
+        """Add servers and connect them, as :meth:`open` does; others are not touched.
+
+        One that is there already is started anew if its entry differs.
+
+        :param servers: a config, the path of a file, or a mapping from names to entries, to
+            :class:`~mcpsync.config.ServerConfig`, or to factories of transports for servers in this process
+        :param source: ``"user"``, ``"host"`` (the program brings them) or ``"plugin"``
+        :param namespace: of the program's part or the plugin: the servers are called ``<namespace>__<server>``, of
+            letters, digits, ``_`` and ``-``; needed unless the source is ``"user"``
+        :param environ: where the variables of ``${NAME}`` come from; by default this process's
+        :returns: the rows of these servers
+        :raises ConfigError: a name or the source is wrong, a name is taken by a server of another source, or a file
+            cannot be read
+        :raises ClientClosed: the host is closed
+        """
+        given = entries_of(servers, source, namespace, environ)
+        self._change(lambda old: joined(old, given))
+        return [row for row in self.status() if row.name in given]
+
+    def disconnect(self, name: str) -> None:
+        """Have a server no longer: close it, withdraw its tools, forget its schemas. Others are not touched.
+
+        :raises ConfigError: there is no such server
+        :raises ClientClosed: the host is closed
+        """
+        self._known(name)
+        self._change(lambda old: {each: entry for each, entry in old.items() if each != name}, forgotten=name)
+
+    def reconnect(self, name: str) -> ServerStatus:
+        """Close a server, forget its schemas, and connect it anew by the same entry.
+
+        :returns: its row afterwards
+        :raises ConfigError: there is no such server
+        :raises ClientClosed: the host is closed
+        """
+        self._known(name)
+        self._change(lambda old: old, renewed=[name], forgotten=name)
+        return next(row for row in self.status() if row.name == name)
+
+    def apply_config(self, source: Optional[Servers] = None, *, environ: Optional[Mapping[str, str]] = None) -> Changes:
+        """Have the user's servers as this config says now, and touch no connection whose entry is the same.
+
+        Servers of the sources ``host`` and ``plugin`` are not concerned.
+
+        :param source: as for :meth:`connect_all`; by default the file that the host was made of, read again
+        :param environ: where the variables of ``${NAME}`` come from; by default this process's
+        :returns: what was added, changed, removed and kept
+        :raises ConfigError: the file cannot be read, or a name is taken by a server of another source; then nothing
+            has changed
+        :raises ClientClosed: the host is closed
+        """
+        again = self.config.source if source is None else source
+        if again is None:
+            raise ConfigError("the host was not made of a file: give apply_config() the new config")
+        given = entries_of(again, environ=environ)
+        changes = self._change(
+            lambda old: {
+                **joined({name: entry for name, entry in old.items() if entry.source != "user"}, given),
+            }
+        )
+        if isinstance(again, Config):
+            self.config = again
+        return changes
+
+    def config_of(self, name: str) -> ServerConfig:
+        """The entry that a server runs by now.
+
+        :raises ConfigError: there is no such server
+        """
+        return self._known(name).config
+
+    def _known(self, name: str) -> Entry:
+        entry = self._fleet.entries.get(name)
+        if entry is None:
+            near = difflib.get_close_matches(name, self._fleet.entries, 1)
+            raise ConfigError(
+                "there is no server %r" % name, file=self.config.source, nearest=near[0] if near else None
+            )
+        return entry
+
+    def _change(
+        self,
+        edit: Callable[[Mapping[str, Entry]], Mapping[str, Entry]],
+        renewed: Sequence[str] = (),
+        forgotten: Optional[str] = None,
+    ) -> Changes:
+        """Have other entries; close who is gone, and connect who is new if the host is open."""
+        forbid_blocking()
+        changes, retired = self._fleet.change(edit, renewed)
+        for member in retired:
+            if member.name == forgotten:
+                member.forget_tools()
+        if retired:
+            close_all([member.client for member in retired], Deadline(self._client_options.timeouts.close))
+        members = self._members
+        new = [members[name] for name in (*changes.added, *changes.changed) if name in members]
+        if self._opened:
+            self._connect(new)
+        elif new:
+            self.open()
+        return changes
+
     # -- what there is -----------------------------------------------------------------------------------------
 
     def status(self) -> List[ServerStatus]:
-        """A row for each server of the config, those that are disabled or wrong too. Connects nothing."""
-        source = self.config.source
-        rows = []
-        for server in self.config.servers.values():
-            member = self._members.get(server.name)
-            rows.append(_unstarted(server, source) if member is None else member.status(source))
-        return rows
+        """A row for each server, those that are disabled or wrong too. Connects nothing."""
+        members = self._members
+        return [
+            members[name].status() if name in members else _unstarted(entry)
+            for name, entry in self._fleet.entries.items()
+        ]
 
     @property
     def revision(self) -> int:
@@ -308,14 +391,8 @@ class Host:
         member = self._members.get(server)
         if member is not None:
             return member.client
-        config = self.config.servers.get(server)
-        if config is None:
-            near = difflib.get_close_matches(server, self.config.servers, 1)
-            raise ConfigError(
-                "there is no server %r" % server, file=self.config.source, nearest=near[0] if near else None
-            )
-        row = _unstarted(config, self.config.source)
-        raise ConfigError("server %r is not started: %s" % (server, row.error or row.state), file=self.config.source)
+        row = _unstarted(self._known(server))
+        raise ConfigError("server %r is not started: %s" % (server, row.error or row.state), file=row.file)
 
     # -- calls -------------------------------------------------------------------------------------------------
 
@@ -412,33 +489,34 @@ def _unpickled(config: Config, arguments: Dict[str, Any]) -> Host:
     return Host(config, **arguments)
 
 
-def _check_options(given: Mapping[str, Any], barred: Iterable[str], server: Optional[str] = None) -> None:
-    allowed = [name for name in Options._fields if name not in barred]
-    for name in given:
-        if name in _OF_THE_CONFIG:
-            raise ConfigError("the option %r is not for a host: the config says it for each server" % name)
-        if name in _OF_ONE_SERVER and name in barred:
-            raise ConfigError("the option %r must know its server: give it by for_server" % name)
-        if name not in allowed:
-            near = difflib.get_close_matches(name, allowed, 1)
-            raise ConfigError("unknown option %r" % name, nearest=near[0] if near else None, server=server)
-
-
-def _obstacle(server: ServerConfig) -> Optional[str]:
-    """The state of a server that is not started; None if it is."""
-    if server.error is not None:
-        return "invalid"
-    return None if server.enabled else "disabled"
-
-
-def _unstarted(server: ServerConfig, source: Optional[str]) -> ServerStatus:
-    state = _obstacle(server) or ""
+def _unstarted(entry: Entry) -> ServerStatus:
+    server = entry.config
     error = None if server.error is None else str(server.error)
-    return ServerStatus(server.name, state, False, server.transport, None, 0, error, None, (), server, source)
+    return ServerStatus(
+        server.name,
+        entry.obstacle or "",
+        False,
+        server.transport,
+        None,
+        0,
+        error,
+        None,
+        (),
+        server,
+        entry.source,
+        entry.file,
+    )
 
 
-def _by_exposed_name(allows: Callable[[str], bool], server: str) -> Callable[[str], bool]:
-    return lambda tool: allows(exposed_name(server, tool))
+def _member(
+    options: ClientOptions, chosen: ToolFilter, catalog: Catalog, crew: Crew, schemas: SchemaCache, entry: Entry
+) -> Member:
+    server = entry.config.name
+
+    def allows(tool: str) -> bool:
+        return chosen.allows(exposed_name(server, tool))
+
+    return Member(entry, options.of(entry.config), allows, catalog, crew, schemas)
 
 
 def _announcing(announcer: Optional[Announcer], host: Callable[[], Optional[Host]]) -> Callable[[], None]:

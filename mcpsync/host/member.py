@@ -14,10 +14,9 @@ import logging
 import time
 import weakref
 from threading import RLock
-from typing import Any, Callable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 from mcpsync.client import Client
-from mcpsync.config.model import ServerConfig
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.watchdog import Timer
 from mcpsync.deadline import Deadline, Timeouts
@@ -34,7 +33,11 @@ from mcpsync.errors import (
 from mcpsync.host.catalog import Catalog
 from mcpsync.host.crew import Crew
 from mcpsync.host.filters import ToolFilter
+from mcpsync.host.preflight import preflight
+from mcpsync.host.queueing import Turnstile
 from mcpsync.host.reach import load_before_threads, reach
+from mcpsync.host.roster import Entry
+from mcpsync.host.schema_cache import SchemaCache, fingerprint
 from mcpsync.host.status import ServerStatus
 from mcpsync.types import Tool
 
@@ -74,25 +77,29 @@ class _Observer:
 class Member:
     """One server that is started.
 
-    :param config: its entry in the config
+    :param entry: what the host was given of it
     :param options: for its client
     :param allows: whether the host uses a tool, by its name on the server
     :param catalog: gets its tools
     :param crew: lends threads
+    :param schemas: remembers its tools for the next time
     :ivar client: its client
+    :ivar turnstile: where its calls queue; None if they may run at the same time
     :ivar connect_seconds: how long connecting may take
     :ivar pending: nothing is known yet of the attempt that the host's ``open`` waits for
     """
 
     def __init__(
         self,
-        config: ServerConfig,
+        entry: Entry,
         options: Mapping[str, Any],
         allows: Callable[[str], bool],
         catalog: Catalog,
         crew: Crew,
+        schemas: SchemaCache,
     ) -> None:
-        self.config = config
+        self.entry = entry
+        self.config = config = entry.config
         self.name = config.name
         self._allows = allows
         self._filter = ToolFilter(config.tools_include, config.tools_exclude)
@@ -102,13 +109,18 @@ class Member:
         self._backoff: Backoff = options.get("backoff", Backoff())
         self._observer = _Observer()
         self.connect_seconds = self._timeouts.connect
-        load_before_threads(config)
-        target, merged = reach(config, options)
+        self._schemas = schemas
+        self._fingerprint = None if entry.factory is not None else fingerprint(config)
+        self._options = options
+        self._retired = False
+        load_before_threads(entry)
+        target, merged = reach(config, options, entry.factory)
         self.client = Client(target, **{**merged, "observer": self._observer})
         self._observer.member = weakref.ref(self)
         # sessions of the client: written by attempts alone
         self._tried: Optional[int] = None
         self._listed: Optional[int] = None
+        self._unwritten: Optional[List[Tool]] = None
         self._error: Optional[McpError] = None
         self.after_fork()
 
@@ -121,6 +133,7 @@ class Member:
         self._failures = 0
         self._retry: Optional[Timer] = None
         self.pending = False
+        self.turnstile = None if self.config.supports_parallel else Turnstile(self.name)
 
     # -- what is told to it, on any thread, quick --------------------------------------------------------------
 
@@ -130,6 +143,8 @@ class Member:
         :param fresh: the user asks for it: the series of delays begins anew, and :attr:`pending` is set
         """
         with self._lock:
+            if self._retired:
+                return
             if fresh:
                 self._failures = 0
                 self.pending = True
@@ -147,7 +162,7 @@ class Member:
         """The client has another state: withdraw the tools, or fetch them in the new session."""
         if self._in_new_session():
             self.want()
-        self._catalog.update(self.name, self.is_ready)
+        self._catalog.update(self.name, self._is_ready_still)
 
     def tools_changed(self) -> None:
         """The server may list other tools now."""
@@ -164,16 +179,39 @@ class Member:
                     "not connected within %g s; the attempt goes on in the background" % seconds, server=self.name
                 )
 
+    def retire(self) -> None:
+        """The host has it no longer: nothing is tried again, and what it would still tell is not heard."""
+        with self._lock:
+            self._retired = True
+            self.pending = False
+            if self._retry is not None:
+                self._retry.cancel()
+                self._retry = None
+
+    def forget_tools(self) -> None:
+        """Have its tools remembered no longer."""
+        if self._fingerprint is not None:
+            self._schemas.forget(self._fingerprint)
+
+    def show_remembered(self) -> None:
+        """Until it is connected, show the tools that it had the last time; they are not ready."""
+        remembered = None if self._fingerprint is None else self._schemas.recall(self._fingerprint)
+        if remembered and self._listed is None:
+            self._catalog.update(self.name, self._is_ready_still, self._chosen(remembered))
+
     # -- what can be asked -------------------------------------------------------------------------------------
 
     def is_ready(self) -> bool:
         """Whether its tools are those of the session that stands, or that the next call opens."""
         return self.client.sessions == self._listed and self.client.state in _USABLE
 
+    def _is_ready_still(self) -> Optional[bool]:
+        return None if self._retired else self.is_ready()
+
     def _in_new_session(self) -> bool:
         return self.client.state == "ready" and self.client.sessions != self._tried
 
-    def status(self, source: Optional[str]) -> ServerStatus:
+    def status(self) -> ServerStatus:
         """Its row in the host's table."""
         table = self._catalog.table
         state, error, next_attempt = self._condition()
@@ -188,7 +226,8 @@ class Member:
             next_attempt=next_attempt,
             refused=table.refused(self.name),
             config=self.config,
-            source=source,
+            source=self.entry.source,
+            file=self.entry.file,
         )
 
     def _condition(self) -> Tuple[str, Optional[McpError], Optional[float]]:
@@ -220,15 +259,22 @@ class Member:
             with self._lock:
                 self._error = error
                 self.pending = False
-                again = self._stale or self._in_new_session()
+                again = not self._retired and (self._stale or self._in_new_session())
                 if not again:
                     self._busy = False
                     self._plan(error)
             self._crew.announce()
+            self._remember()
+
+    def _remember(self) -> None:
+        """Keep what was listed for the next time; after all who wait have been told, since it may write a file."""
+        listed, self._unwritten = self._unwritten, None
+        if listed is not None and self._fingerprint is not None and not self._retired:
+            self._schemas.remember(self._fingerprint, listed)
 
     def _plan(self, error: Optional[McpError]) -> None:
         """Whether and when to try again; the lock is held."""
-        if error is None:
+        if error is None or self._retired:
             self._failures = 0
             return
         if self.client.state in _CLIENT_CONNECTS or not _worth_retrying(error):
@@ -244,17 +290,29 @@ class Member:
         with self._lock:
             self._stale = False
         try:
+            self._check_before_start()
             self.client.open()
             self._tried = session = self.client.sessions
-            tools, incomplete = self._list(deadline)
+            listed, incomplete = self._list(deadline)
+            tools = self._chosen(listed)
         except McpError as error:
             return error
         except Exception as error:  # a rule of the user that raises, say: it costs this server and no other
             logger.exception("mcpsync: host: server %r could not be connected", self.name)
             return ConfigError("%s: %s" % (type(error).__name__, error), server=self.name)
         self._listed = session
-        self._catalog.update(self.name, self.is_ready, tools)
+        self._catalog.update(self.name, self._is_ready_still, tools)
+        self._unwritten = listed if incomplete is None else None
         return incomplete
+
+    def _check_before_start(self) -> None:
+        """
+        :raises McpError: what is wrong with the entry can be known without starting anything
+        """
+        if self.client.state == "new" and not self.config.skip_preflight:
+            problem = preflight(self.config, self._options)
+            if problem is not None:
+                raise problem
 
     def _list(self, deadline: Deadline) -> Tuple[List[Tool], Optional[PageLimit]]:
         seconds = max(_LEAST_LISTING, deadline.remaining() or 0.0)
@@ -263,7 +321,11 @@ class Member:
             tools = self.client.list_tools(timeout=self._timeouts.override(call=seconds, idle=None, total=seconds))
         except PageLimit as error:
             tools, incomplete = error.partial, error
-        return [tool for tool in tools if self._filter.allows(tool.name) and self._allows(tool.name)], incomplete
+        return tools, incomplete
+
+    def _chosen(self, tools: Sequence[Tool]) -> List[Tool]:
+        """Of the tools that it lists, those that the host uses."""
+        return [tool for tool in tools if self._filter.allows(tool.name) and self._allows(tool.name)]
 
 
 def _worth_retrying(error: McpError) -> bool:

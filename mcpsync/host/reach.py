@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Tuple
 
 from mcpsync.config.model import ServerConfig
 
 if TYPE_CHECKING:
     from mcpsync.client.target import Target
+    from mcpsync.host.roster import Entry
 
 __all__ = ["load_before_threads", "reach"]
 
 
-def reach(server: ServerConfig, given: Mapping[str, Any]) -> Tuple[Target, Dict[str, Any]]:
+def reach(
+    server: ServerConfig, given: Mapping[str, Any], factory: Optional[Callable[..., Any]] = None
+) -> Tuple[Target, Dict[str, Any]]:
     """The target, and the options with what the entry says.
 
     :param given: options from elsewhere; of these, headers are laid over those of the entry
+    :param factory: makes the transports of a server in this process
     """
     options = dict(given)
     options["name"] = server.name
+    if factory is not None:
+        return factory, {key: value for key, value in options.items() if key not in ("headers", "auth")}
     if server.url is None:
         options.pop("headers", None)
         options.pop("auth", None)
@@ -66,9 +72,12 @@ def _merged(under: Mapping[str, str], over: Mapping[str, str]) -> Dict[str, str]
     return {**{name: value for name, value in under.items() if name.lower() not in taken}, **over}
 
 
-def load_before_threads(server: ServerConfig) -> None:
+def load_before_threads(entry: Entry) -> None:
     """Import what the first connection to a server would. A fork in the middle of an import, on another thread, leaves
     half a module in the child for good."""
+    server = entry.config
+    if entry.factory is not None:
+        return
     if server.url is None:
         import_module("mcpsync.transport.stdio")
         return

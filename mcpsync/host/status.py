@@ -27,7 +27,8 @@ class ServerStatus:
     :ivar next_attempt: seconds until the next attempt to connect, None if none is planned
     :ivar refused: the tools that got no name, each with the reason
     :ivar config: its entry in the config
-    :ivar source: the config file, None for a mapping given in memory
+    :ivar source: who brought it: ``user``, ``host`` or ``plugin``; the program says so, never the file
+    :ivar file: the config file, None for what was given in memory
     """
 
     name: str
@@ -40,7 +41,8 @@ class ServerStatus:
     next_attempt: Optional[float]
     refused: Tuple[str, ...]
     config: ServerConfig
-    source: Optional[str]
+    source: str = "user"
+    file: Optional[str] = None
 
     @property
     def target(self) -> str:

@@ -113,7 +113,7 @@ def test_from_a_file(tmp_path: Any) -> None:
     with Host.from_config(str(file), environ={"PY": sys.executable}) as host:
         status = row(host, "demo")
         assert status.ready
-        assert status.source == str(file)
+        assert status.file == str(file)
         assert status.config.timeout == 7
 
 
