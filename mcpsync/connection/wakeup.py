@@ -9,6 +9,7 @@ as over HTTP, nobody sleeps, and the lock is the cheaper one.
 from __future__ import annotations
 
 import _thread
+import errno
 import os
 import select
 import sys
@@ -71,7 +72,7 @@ class LockWakeup:
 class PipeWakeup:
     """By a byte in a pipe, which is closed when nobody refers to it: not under a thread that is about to write.
 
-    :raises OSError: there are no descriptors left
+    :raises OSError: few descriptors are left
     """
 
     __slots__ = ("_poll", "_reader", "_writer")
@@ -79,6 +80,11 @@ class PipeWakeup:
     def __init__(self) -> None:
         self._reader = self._writer = -1
         self._reader, self._writer = os.pipe()
+        # pipes are kept, so they leave half of the numbers to what nothing can take the place of: a new connection, or
+        # the program's own files; the lowest number that is free is the one that is given
+        most = os.sysconf("SC_OPEN_MAX")
+        if 0 < most <= self._writer * 2:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         poll = select.poll()
         poll.register(self._reader, select.POLLIN)
         self._poll = poll.poll
@@ -142,4 +148,4 @@ class Wakeups:
 
     def close(self) -> None:
         """Close what nobody uses; the rest when it is no longer used."""
-        self.free.clear()
+        self.free = deque(maxlen=0)  # keeps nothing

@@ -118,6 +118,33 @@ def test_without_descriptors_a_lock_does(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @POSIX
+def test_pipes_leave_half_of_the_descriptors_to_others() -> None:
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = descriptors()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before * 2 + 40, limits[1]))
+    try:
+        wakeups = Wakeups()
+        taken = [wakeups.take() for _ in range(60)]
+        assert PipeWakeup in {type(each) for each in taken}
+        assert descriptors() <= before + 24
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@POSIX
+def test_what_comes_back_after_the_close_is_not_kept() -> None:
+    before = descriptors()
+    wakeups = Wakeups()
+    late = wakeups.take()
+    wakeups.close()
+    wakeups.free.append(late)
+    del late
+    assert descriptors() == before
+
+
+@POSIX
 def test_a_forked_child_wakes_nobody_of_the_parent() -> None:
     wakeup = PipeWakeup()
     child = os.fork()
