@@ -216,7 +216,7 @@ class AbortableMixin:
         What ``urllib3`` puts around that costs as much as the request itself.
 
         :param headers: all of them but ``Content-Length``
-        :raises http.client.HTTPException: a header has a line end in it; or the response is none
+        :raises http.client.HTTPException: a header cannot be sent; or the response is none
         """
         pieces: List[bytes] = []
         self._held_back = pieces
@@ -228,7 +228,10 @@ class AbortableMixin:
         lines = ["%s: %s\r\n" % header for header in headers.items()]
         if body is not None:
             lines.append("Content-Length: %d\r\n" % len(body))
-        head = "".join(lines).encode("latin-1")
+        try:
+            head = "".join(lines).encode("latin-1")
+        except UnicodeEncodeError:  # a cookie that the user has put into the session
+            raise http.client.HTTPException("a header has characters that cannot be sent") from None
         if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines):
             raise http.client.HTTPException("a header has a line end in it")
         # the request line, then an empty line, which comes after the headers

@@ -293,7 +293,7 @@ class StreamableHttp:
                     broken = failure_of(error, self._host, True)
 
     def _resume(self, exchange: Exchange, reader: EventReader) -> Response:
-        headers = {**_GET, **self._session, **self._version, "Last-Event-ID": reader.last_id}
+        headers = {**_GET, **self._session, **self._version, **_after(reader)}
         response = self._endpoint.request(exchange, "GET", None, headers)
         if response.status == 200 and response.content_type == "text/event-stream":
             return response
@@ -420,9 +420,7 @@ class StreamableHttp:
 
     def _get_once(self, exchange: Exchange, reader: EventReader, sink: Sink, opened: threading.Event) -> int:
         """Open the stream and read it to its end; gives the status, 0 if none came."""
-        headers = {**_GET, **self._session, **self._version}
-        if reader.last_id:
-            headers["Last-Event-ID"] = reader.last_id
+        headers = {**_GET, **self._session, **self._version, **_after(reader)}
         status = 0
         try:
             response = self._endpoint.request(exchange, "GET", None, headers)
@@ -439,6 +437,11 @@ class StreamableHttp:
             exchange.check()
             logger.debug("mcpsync: server %r: the long stream broke: %s", self._server, error)
         return status
+
+
+def _after(reader: EventReader) -> Mapping[str, str]:
+    """The header that names the event to go on after, if there is one: an id is any text, and travels as UTF-8."""
+    return {"Last-Event-ID": reader.last_id.encode().decode("latin-1")} if reader.last_id else _NO_HEADERS
 
 
 class _Gaps:

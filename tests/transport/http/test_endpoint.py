@@ -14,7 +14,7 @@ import requests.adapters
 from requests.auth import HTTPBasicAuth, HTTPDigestAuth
 
 from mcpsync.deadline import Deadline
-from mcpsync.errors import ConfigError, ConnectFailed, ConnectionLost, HttpError, RequestTimeout
+from mcpsync.errors import ConfigError, ConnectFailed, ConnectionLost, HttpError, RequestTimeout, TransportError
 from mcpsync.transport.base import Frame
 from mcpsync.transport.http.endpoint import Endpoint
 from tests.peers.authority import Authority
@@ -277,6 +277,16 @@ def test_cookies_are_kept(through_session: bool) -> None:
         session.hooks["response"].append(lambda response, **more: response)
     with session, HttpPeer(answer) as peer, wired(peer.url, session=session) as client:
         assert [client.ask(), client.ask()] == [None, "route=b7"]
+
+
+def test_a_cookie_that_cannot_be_sent_fails_the_request() -> None:
+    session = requests.Session()
+    session.cookies.set("name", "\N{EURO SIGN}")
+    with session, HttpPeer(echo) as peer, wired(peer.url, session=session) as client:
+        with pytest.raises(TransportError, match="characters that cannot be sent"):
+            client.ask()
+        session.cookies.clear()
+        assert client.ask("again") == "again"
 
 
 # -- redirects -------------------------------------------------------------------------------------------------

@@ -283,6 +283,21 @@ def test_a_stream_that_breaks_is_resumed_by_event_id() -> None:  # D4
     assert waits[3] - waits[2] >= 0.04
 
 
+@pytest.mark.parametrize("event_id", ["é", "日本/1"])
+def test_an_event_id_is_any_text_and_travels_as_utf_8(event_id: str) -> None:
+    def get(exchange: Exchange) -> None:
+        exchange.start(framing="close")
+        if exchange.request.headers["last-event-id"].encode("latin-1").decode() == event_id:
+            exchange.event({"jsonrpc": "2.0", "id": 1, "result": "at last"})
+
+    def post(exchange: Exchange) -> None:
+        exchange.start(framing="close")
+        exchange.write(("id: %s\nretry: 1\ndata:\n\n" % event_id).encode())
+
+    with HttpPeer(by_method(POST=post, GET=get)) as peer, wired(peer.url, headers_sent=LEGACY) as client:
+        assert client.ask() == "at last"
+
+
 @pytest.mark.parametrize("breaks", ["with nothing", "after progress", "in an event"])
 def test_a_stream_that_cannot_be_resumed_fails_at_once(breaks: str) -> None:  # D4
     def answer(exchange: Exchange) -> None:
