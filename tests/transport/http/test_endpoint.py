@@ -281,8 +281,8 @@ def test_cookies_are_kept(through_session: bool) -> None:
 
 def test_a_cookie_that_cannot_be_sent_fails_the_request() -> None:
     session = requests.Session()
-    session.cookies.set("name", "\N{EURO SIGN}")
     with session, HttpPeer(echo) as peer, wired(peer.url, session=session) as client:
+        session.cookies.set("name", "\N{EURO SIGN}")
         with pytest.raises(TransportError, match="characters that cannot be sent"):
             client.ask()
         session.cookies.clear()
