@@ -284,14 +284,14 @@ def _variables(given: Iterable[str], environ: Mapping[str, str]) -> Dict[str, st
 def _headers(given: Sequence[str], environ: Mapping[str, str]) -> Dict[str, str]:
     if not given:
         return {}
-    from mcpsync.config.expand import expand
+    from mcpsync.config.expand import Values, expand
 
     found: Dict[str, str] = {}
     for each in given:
         name, colon, value = each.partition(":")
         if not colon or not name.strip():
             raise ConfigError("--header takes 'NAME: VALUE', as 'Authorization: Bearer ${TOKEN}'")
-        expanded = expand(value.strip(), environ)
+        expanded = expand(value.strip(), Values(environ))
         if expanded.missing:
             raise ConfigError("--header %s: the variable %s is not set" % (name.strip(), expanded.missing[0]))
         found[name.strip()] = expanded.text

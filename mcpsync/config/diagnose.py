@@ -8,9 +8,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping as AnyMapping
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from mcpsync.config.model import Diagnostic
+from mcpsync.errors import ConfigError
 
 __all__ = ["Report", "Where", "kind", "nearest", "show_path"]
 
@@ -66,10 +67,14 @@ def nearest(key: str, known: Iterable[str], misnomers: Mapping[str, str]) -> Opt
 
 
 class Report:
-    """The diagnostics of one file, in the order in which they are found."""
+    """The diagnostics of one file, in the order in which they are found.
 
-    def __init__(self, file: Optional[str]) -> None:
+    :param line: where a place stands in it
+    """
+
+    def __init__(self, file: Optional[str], line: Callable[[Where], Optional[int]] = lambda where: None) -> None:
         self.file = file
+        self.line = line
         self.diagnostics: List[Diagnostic] = []
 
     def add(
@@ -81,6 +86,12 @@ class Report:
         nearest: Optional[str] = None,
         server: Optional[str] = None,
     ) -> Diagnostic:
-        found = Diagnostic(self.file, show_path(where), message, nearest, severity, server)
+        found = Diagnostic(self.file, show_path(where), message, nearest, severity, server, self.line(where))
         self.diagnostics.append(found)
         return found
+
+    def failure(self, where: Where, message: str, nearest: Optional[str] = None) -> ConfigError:
+        """An error that concerns the whole file."""
+        return ConfigError(
+            message, file=self.file, path=show_path(where) or None, nearest=nearest, line=self.line(where)
+        )

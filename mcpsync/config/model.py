@@ -73,7 +73,6 @@ class ServerConfig:
     :ivar max_lifetime: seconds after which the connection is made anew, None or 0: never
     :ivar supports_parallel: calls may run at the same time; else they queue
     :ivar skip_preflight: nothing is checked before it is started
-    :ivar line: where it stands in the file, from 1; None for a mapping
     :ivar error: why it cannot be started, None if nothing is wrong with it
     """
 
@@ -100,7 +99,6 @@ class ServerConfig:
     max_lifetime: Optional[float] = None
     supports_parallel: bool = True
     skip_preflight: bool = False
-    line: Optional[int] = field(default=None, compare=False)
 
     @property
     def target(self) -> str:

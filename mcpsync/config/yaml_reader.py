@@ -8,12 +8,13 @@ its text can be had back from it; everything else stays text.
 from __future__ import annotations
 
 import re
-from typing import List, Set, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 import yaml
 
 from mcpsync.config.diagnose import Where
 from mcpsync.config.read import Document
+from mcpsync.config.spans import Member, Node
 from mcpsync.errors import ConfigError
 
 __all__ = ["parse_yaml"]
@@ -60,7 +61,7 @@ def parse_yaml(text: str, path: str) -> Document:
         raise ConfigError("no valid YAML: a character that is not allowed", file=path, path=place) from None
     except ValueError:  # an integer of more digits than the interpreter converts
         raise ConfigError("no valid YAML: a number has too many digits", file=path) from None
-    return Document(data, tuple(repeated))
+    return Document(data, tuple(repeated), text, lambda: _nodes(text, root))
 
 
 def _repeated(root: yaml.Node) -> List[Where]:
@@ -84,4 +85,34 @@ def _repeated(root: yaml.Node) -> List[Where]:
                 waiting.append(((*where, key.value), value))
         elif isinstance(node, yaml.SequenceNode):
             waiting.extend(((*where, index), inner) for index, inner in enumerate(node.value))
+    return found
+
+
+def _nodes(text: str, root: Optional[yaml.Node]) -> Node:
+    if root is None:
+        return Node("scalar", len(text), len(text), flow=False)
+    return _node(root, {})
+
+
+def _node(node: yaml.Node, seen: Dict[int, Node]) -> Node:
+    """A node as ours. An alias stands for the node that it names, with the place of that one."""
+    if id(node) in seen:
+        return seen[id(node)]
+    start, end = node.start_mark.index, node.end_mark.index
+    if isinstance(node, yaml.ScalarNode):
+        return Node("scalar", start, end, flow=node.style not in ("|", ">"))
+    assert isinstance(node, yaml.CollectionNode)
+    found = Node("map" if isinstance(node, yaml.MappingNode) else "list", start, end, flow=bool(node.flow_style))
+    seen[id(node)] = found
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else None
+            found.members.append(Member(name, key.start_mark.index, _node(value, seen)))
+    else:
+        for item in node.value:
+            inner = _node(item, seen)
+            found.members.append(Member(None, inner.start, inner))
+    if not found.flow and found.members:
+        # a block ends where the next token begins, behind blank lines and comments: its content ends before
+        found.end = max(member.value.end for member in found.members)
     return found

@@ -79,7 +79,7 @@ tools:
     @pytest.mark.parametrize(
         ("data", "nearest"),
         [
-            ({"mcp_servers": {}}, "mcpServers"),
+            ({"mcp_server": {}}, "mcpServers"),
             ({"mcpserver": {}}, "mcpServers"),
             ({"tools": {"mcp_server": {}}}, "tools.mcp_servers"),
             ({"colours": {}}, None),
@@ -98,7 +98,7 @@ tools:
     def test_empty_root(self, tmp_path: Path) -> None:
         config = load(write(tmp_path, "mcp.yaml", "mcpServers:\n"))
         assert config.servers == {}
-        assert remarks(config, "warning") == ["%s: mcpServers: is empty: there are no servers" % config.source]
+        assert remarks(config, "warning") == ["%s:1: mcpServers: is empty: there are no servers" % config.source]
 
     def test_off_switch_of_its_layout(self) -> None:
         data = {"tools": {"mcp": {"enabled": False}, "mcp_servers": {"a": {"command": "x"}, "b": "oops"}}}
@@ -266,10 +266,10 @@ class TestWhatIsWrong:
         assert all("is not imported" in remark for remark in remarks(config, "note"))
 
     def test_keys_not_used_are_named(self) -> None:
-        config = load({"mcpServers": {"web": {"command": "x", "envFile": ".env", "headers": {"A": "b"}}}})
+        config = load({"servers": {"web": {"command": "x", "dev": {}, "headers": {"A": "b"}}}})
         assert remarks(config, "warning") == [
-            "mcpServers.web.envFile: is known, but not used by this version",
-            "mcpServers.web.headers: is not used: headers are sent to a url only",
+            "servers.web.dev: is known, but not used by this version",
+            "servers.web.headers: is not used: headers are sent to a url only",
         ]
         config = load({"mcpServers": {"web": {"url": "https://a.example", "type": "http", "cwd": "/", "args": []}}})
         assert [found.path for found in config.diagnostics] == ["mcpServers.web.args", "mcpServers.web.cwd"]
@@ -359,7 +359,7 @@ class TestExpansion:
             "set it, or give a default as ${B:-...}"
         )
 
-    @pytest.mark.parametrize("form", ["input:token", "file:/run/secret", "command:pick"])
+    @pytest.mark.parametrize("form", ["file:/run/secret", "command:pick", "config:x"])
     def test_forms_that_only_another_program_can_fill(self, form: str) -> None:
         server = load_one({"command": "x", "args": ["${%s}" % form]})
         assert "${%s} can only be filled by the program" % form in str(server.error)
