@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Mapping, Optional, Union
 
 from mcpsync.auth.challenge import BearerChallenge, bearer_challenge
 from mcpsync.auth.credentials import Credentials, StoreKey, Tokens
+from mcpsync.auth.default_store import default_store
 from mcpsync.auth.identity import check_identity_options
 from mcpsync.auth.nonces import Nonces
 from mcpsync.auth.oauth import OAuth
 from mcpsync.auth.session import Session, SignInEnded
-from mcpsync.auth.store import FileStore
 from mcpsync.auth.turns import turn_for
 from mcpsync.auth.vault import Vault
 from mcpsync.auth.web import Web
@@ -58,7 +59,7 @@ class Account:
         self._verify = verify
         self._proxies = proxies
         check_identity_options(oauth.identity_options)
-        store = FileStore() if oauth.store is None else oauth.store
+        store = default_store() if oauth.store is None else oauth.store
         self._nonces = Nonces()
         vault = Vault(store, url, oauth.account or name, self._accepts)
         self.session = self._session(vault)
@@ -71,6 +72,9 @@ class Account:
             return Session(vault, self._refresh, self.name, self._nonces)
         from mcpsync.auth.unattended import UnattendedSession
 
+        # now, and not on the thread of the first renewal: a fork in the middle of an import leaves half a module
+        for name in ("discovery", "machine", "proof"):
+            import_module("mcpsync.auth." + name)
         return UnattendedSession(vault, self._sign_in, self.name, self._nonces)
 
     def _accepts(self, credentials: Credentials) -> bool:

@@ -170,7 +170,15 @@ class Session:
         return None if signed is None else signed.credentials
 
     def look(self) -> bool:
-        """Look into the store. True: there are tokens that have not been refused."""
+        """Look into the store. True: there are tokens that have not been refused. What cannot be looked into is a
+        warning."""
+        try:
+            return self._look()
+        except AuthError as error:
+            logger.warning("mcpsync: server %r: %s", self.name, error.message)
+            return False
+
+    def _look(self) -> bool:
         self._looked = True
         found = self.vault.current()
         if found is None or found.tokens is None or found.tokens.access_token in self._dead:
@@ -217,7 +225,7 @@ class Session:
 
     def _headers_otherwise(self, method: str, url: str, deadline: Deadline) -> Mapping[str, str]:
         """There is no token, or it is time for another."""
-        if self._signed is None and (self._reason is not None or not self._looked) and not self.look():
+        if self._signed is None and (self._reason is not None or not self._looked) and not self._look():
             self._raise_reason()
         signed = self._signed
         if signed is None:
@@ -234,7 +242,7 @@ class Session:
         if tokens is not None and self._renewable(tokens) and not ending:
             self._fly(signed.token).wait(deadline)
         else:
-            self.look()
+            self._look()
         signed = self._signed
         if signed is not None and time.time() < signed.good_until:
             return signed.headers_for(method, url)
@@ -260,7 +268,7 @@ class Session:
         if self._reason is not None:
             self._raise_reason()
         if not sent or self._signed is None:
-            if self.look() and self._is_newer(sent):
+            if self._look() and self._is_newer(sent):
                 return True
             return self._unsigned_refused(sent, deadline)
         old, new = self._replaced
@@ -303,7 +311,7 @@ class Session:
             return False
         self.challenge = bearer
         wanted = bearer.scope or ()
-        if self._is_newer(sent) or (self.look() and self._is_newer(sent)):
+        if self._is_newer(sent) or (self._look() and self._is_newer(sent)):
             signed = self._signed
             tokens = None if signed is None else signed.credentials.tokens
             if tokens is not None and set(wanted) <= set(tokens.scope):
@@ -371,7 +379,7 @@ class Session:
 
     def _found_newer(self, signed: Signed) -> bool:
         """Whether somebody has signed in elsewhere."""
-        return self.look() and self._is_newer(signed.token)
+        return self._look() and self._is_newer(signed.token)
 
     def _renewable(self, tokens: Tokens) -> bool:
         """Whether there is a way to others, without anybody."""

@@ -19,12 +19,17 @@ from mcpsync.auth.lock import locked_file
 from mcpsync.deadline import Deadline
 from mcpsync.errors import AuthError
 
-__all__ = ["FileStore", "MemoryStore", "state_folder"]
+__all__ = ["FileStore", "MemoryStore", "StoreLocked", "read_private", "state_folder"]
 
 logger = logging.getLogger("mcpsync")
 
 _FORMAT = 1
 _MOST_BYTES = 1024 * 1024
+_READINGS = 5  # of an entry that others replace meanwhile
+
+
+class StoreLocked(AuthError):
+    """The store is encrypted, and not with what was given."""
 
 
 def state_folder() -> str:
@@ -63,28 +68,39 @@ class FileStore:
         return self._given or os.path.join(state_folder(), "credentials")
 
     def load(self, key: StoreKey) -> Optional[Credentials]:
-        """What is kept under this key; None if that cannot be read, with a warning."""
+        """What is kept under this key; None if that cannot be read, with a warning.
+
+        :raises StoreLocked: it is encrypted with another key
+        """
         path = self._path(key)
-        try:
-            about = os.lstat(path)
-        except OSError:
-            return None
-        try:
-            data, about = _read(path)
-            found, value = _parsed(data)
-            if found == key:
+        for _ in range(_READINGS):
+            try:
+                about = os.lstat(path)
+            except OSError:
+                return None
+            value, reason = self._value_at(path, key)
+            if reason is None:
                 return value
-            reason = "it is the entry of another key"
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            reason = "it cannot be read (%s)" % (error.strerror or error)
-        except AuthError as error:
-            reason = str(error)
-        except (ValueError, TypeError, RecursionError):
-            reason = "it is no entry of this store"
-        _set_aside(path, about, reason)
+            if _is_still(path, about):
+                _set_aside(path, about, reason)
+                return None
         return None
+
+    def _value_at(self, path: str, key: StoreKey) -> Tuple[Optional[Credentials], Optional[str]]:
+        """The entry, and if it is none, why."""
+        try:
+            found, value = _parsed(self._opened(os.path.basename(path), read_private(path)[0]))
+            return (value, None) if found == key else (None, "it is the entry of another key")
+        except FileNotFoundError:
+            return None, None
+        except OSError as error:
+            return None, "it cannot be read (%s)" % (error.strerror or error)
+        except StoreLocked:
+            raise
+        except AuthError as error:
+            return None, str(error)
+        except (ValueError, TypeError, RecursionError):
+            return None, "it is no entry of this store"
 
     def save(self, key: StoreKey, value: Credentials) -> None:
         """Keep it; whoever reads meanwhile finds the old entry or the new one.
@@ -93,11 +109,18 @@ class FileStore:
         """
         data = json.dumps({"format": _FORMAT, "key": list(key), "credentials": value.to_dict()}, indent=1)
         path = self._path(key)
+        self._write(path, self._sealed(os.path.basename(path), data.encode()))
+
+    def _write(self, path: str, data: bytes) -> None:
+        """As a whole or not at all.
+
+        :raises AuthError: it cannot be written
+        """
         try:
             self._make_folder()
             descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=os.path.dirname(path))
             try:
-                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                with os.fdopen(descriptor, "wb") as file:
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())  # a refresh token that was used up must not come back after a crash
@@ -127,10 +150,7 @@ class FileStore:
 
         :raises AuthError: it was not free by the deadline
         """
-        try:
-            self._make_folder()
-        except OSError as error:
-            raise AuthError("%s cannot be used: %s" % (self.folder, error.strerror or error)) from None
+        self._make_folder_or_say_why()
         return locked_file(self._path(key)[: -len("json")] + "lock", deadline)
 
     def keys(self) -> List[StoreKey]:
@@ -144,16 +164,32 @@ class FileStore:
             path = os.path.join(self.folder, name)
             if name.endswith(".json"):
                 with suppress(OSError, AuthError, ValueError, TypeError, RecursionError):
-                    key, _ = _parsed(_read(path)[0])
+                    key, _ = _parsed(self._opened(name, read_private(path)[0]))
                     if self._path(key) == path:
                         found.append(key)
         return found
+
+    # -- for a store that encrypts -----------------------------------------------------------------------------
+
+    def _sealed(self, name: str, data: bytes) -> bytes:
+        """An entry as it is written, under this name."""
+        return data
+
+    def _opened(self, name: str, data: bytes) -> bytes:
+        """An entry that was written."""
+        return data
 
     # -- files -------------------------------------------------------------------------------------------------
 
     def _path(self, key: StoreKey) -> str:
         digest = hashlib.sha256("\0".join(key).encode("utf-8", "surrogatepass")).hexdigest()
         return os.path.join(self.folder, digest[:40] + ".json")
+
+    def _make_folder_or_say_why(self) -> None:
+        try:
+            self._make_folder()
+        except OSError as error:
+            raise AuthError("%s cannot be used: %s" % (self.folder, error.strerror or error)) from None
 
     def _make_folder(self) -> None:
         folder = self.folder
@@ -168,8 +204,9 @@ class FileStore:
             os.chmod(self.folder, 0o700)
 
 
-def _read(path: str) -> Tuple[bytes, os.stat_result]:
-    """
+def read_private(path: str) -> Tuple[bytes, os.stat_result]:
+    """A file of this user's, which is made private if it is not.
+
     :raises OSError: it cannot be opened: a link, say
     :raises AuthError: it is none of this user's files
     """
@@ -187,6 +224,13 @@ def _read(path: str) -> Tuple[bytes, os.stat_result]:
             return file.read(_MOST_BYTES), about
     finally:
         os.close(descriptor)
+
+
+def _is_still(path: str, about: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), about)
+    except OSError:
+        return False
 
 
 def _set_aside(path: str, about: os.stat_result, reason: str) -> None:

@@ -48,7 +48,7 @@ class UnattendedSession(Session):
             return
         deadline = Deadline(RENEW_SECONDS)
         with self.vault.lock(self.vault.key, deadline):  # so that of several processes one asks
-            if not self.look():
+            if not self._look():
                 self.adopt(self._obtained(deadline))
 
     def _exchanged(

@@ -7,8 +7,8 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from mcpsync.auth.browser import Browser, Paste
 from mcpsync.auth.credentials import Credentials
+from mcpsync.auth.default_store import default_store
 from mcpsync.auth.oauth import OAuth
-from mcpsync.auth.store import FileStore
 from mcpsync.cli.arguments import Invocation
 from mcpsync.cli.exits import OK, code_of
 from mcpsync.cli.listings import error_document
@@ -83,7 +83,7 @@ def _logout(client: Client, invocation: Invocation, output: Output) -> int:
 
 
 def _status(output: Output) -> int:
-    store = FileStore()
+    store = default_store()
     found = [store.load(key) for key in sorted(store.keys()) if key.issuer]
     known = sorted((each for each in found if each is not None), key=lambda each: (each.account, each.resource))
     output.lines("%d sign-in%s in %s" % (len(known), "" if len(known) == 1 else "s", store.folder))
@@ -99,8 +99,13 @@ def _row(credentials: Credentials) -> Sequence[str]:
         credentials.resource,
         _condition(credentials),
         "at " + credentials.issuer,
+        _manner(credentials),
         " ".join(credentials.tokens.scope) if credentials.tokens is not None else "",
     )
+
+
+def _manner(credentials: Credentials) -> str:
+    return credentials.grant + (", bound to a key" if credentials.proof_key is not None else "")
 
 
 def _condition(credentials: Credentials) -> str:
@@ -126,5 +131,7 @@ def _document(credentials: Credentials) -> Dict[str, Any]:
         "state": _condition(credentials),
         "scopes": [] if tokens is None else list(tokens.scope),
         "expires_at": expires_at,
+        "grant": credentials.grant,
+        "bound": credentials.proof_key is not None,
         "refreshes": tokens is not None and tokens.refresh_token is not None,
     }

@@ -129,7 +129,10 @@ def build(target: Target, options: Options, held: Held) -> Tuple[Connection, Sig
                 timeouts=options.timeouts,
                 client_info=_client_info(options.client_info),
                 capabilities=capabilities_for(
-                    handlers, options.elicitation_modes, options.sampling_tools, options.extensions
+                    handlers,
+                    options.elicitation_modes,
+                    options.sampling_tools,
+                    {**signing.extensions, **(options.extensions or {})},
                 ),
                 handlers=handlers,
                 callbacks=held.loop(options.callbacks) if callable(options.callbacks) else options.callbacks,

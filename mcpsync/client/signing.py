@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional
 
 from mcpsync.client.target import is_url
 from mcpsync.errors import ConfigError, InsufficientScope, NeedsLogin
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["NOBODY", "Signing", "signing_for"]
 
+_EXTENSIONS = {
+    "client_credentials": "io.modelcontextprotocol/oauth-client-credentials",
+    "enterprise": "io.modelcontextprotocol/enterprise-managed-authorization",
+}
+
 
 class Signing(NamedTuple):
     """Who signs.
@@ -26,6 +31,12 @@ class Signing(NamedTuple):
 
     auth: Optional[Auth] = None
     account: Optional[Account] = None
+
+    @property
+    def extensions(self) -> Mapping[str, Mapping[str, Any]]:
+        """Extensions of the protocol that signing needs, to declare."""
+        grant = None if self.account is None else self.account.oauth.grant
+        return {_EXTENSIONS[grant]: {}} if grant in _EXTENSIONS else {}
 
     def attach(self, connection: Connection) -> None:
         """From now on the connection is told when signing in becomes necessary, and when it no longer is."""

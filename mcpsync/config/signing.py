@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
+from mcpsync.auth.sources import FromFile
 from mcpsync.config.diagnose import Where, kind, nearest
+from mcpsync.errors import ConfigError
 
 __all__ = ["Remarks", "read_auth"]
 
@@ -13,6 +15,8 @@ Scalar = Callable[[str, Where, Any], str]
 
 _NAMES: Mapping[str, str] = {
     "account": "account",
+    "assertion": "assertion",
+    "assertionfile": "assertion",
     "allowhosts": "allow_hosts",
     "authmethod": "auth_method",
     "authorizationparams": "parameters",
@@ -22,21 +26,36 @@ _NAMES: Mapping[str, str] = {
     "clientmetadataurl": "client_metadata_url",
     "clientname": "client_name",
     "clientsecret": "client_secret",
+    "dpop": "dpop",
+    "grant": "grant",
+    "idpclientid": "idp_client_id",
+    "idpclientsecret": "idp_client_secret",
+    "idpissuer": "idp_issuer",
+    "idptokenendpoint": "idp_token_endpoint",
+    "idtoken": "id_token",
+    "idtokenfile": "id_token",
     "issuer": "issuer",
+    "keyid": "key_id",
+    "privatekey": "private_key",
+    "privatekeyfile": "private_key",
     "redirecturi": "redirect_uri",
     "scope": "scopes",
     "scopes": "scopes",
+    "signingalgorithm": "signing_algorithm",
 }
 _SPELLINGS = (
     *("account", "allow_hosts", "auth_method", "authorizationParams", "authServerMetadataUrl", "callbackPort"),
     *("clientId", "clientMetadataUrl", "clientName", "clientSecret", "issuer", "redirectUri", "scopes"),
+    *("assertion", "assertionFile", "dpop", "grant", "idToken", "idTokenFile", "idpClientId", "idpClientSecret"),
+    *("idpIssuer", "idpTokenEndpoint", "keyId", "privateKey", "privateKeyFile", "signingAlgorithm"),
 )
 _NOT_USED = frozenset(
     ("audiences", "authorizationurl", "enterprisemanaged", "oninsufficientscope", "tokenparamname", "tokenurl")
 )
-_METHODS = ("none", "client_secret_basic", "client_secret_post")
+_METHODS = ("none", "client_secret_basic", "client_secret_post", "private_key_jwt")
 _DOCUMENT = re.compile(r"https://[!#-;=?-\[\]_a-z~]+/[!#-;=?-\[\]_a-z~]+\Z")
 _LISTS = ("scopes", "allow_hosts")
+_FILES = ("assertionfile", "idtokenfile", "privatekeyfile")
 
 
 class Remarks:
@@ -104,6 +123,8 @@ def _options(key: str, said: Mapping[Any, Any], remarks: Remarks) -> Optional[Di
         elif value is not None:
             name = _NAMES[plain]
             found[name] = _value(name, inside, value, remarks)
+            if plain in _FILES:
+                found[name] = FromFile(found[name])
     _check(key, found, remarks)
     return found
 
@@ -115,8 +136,17 @@ def _check(key: str, found: Mapping[str, Any], remarks: Remarks) -> None:
         remarks.wrong((key,), "has a client secret without the client id that it is of")
     if method not in (None, *_METHODS):
         remarks.wrong((key,), "auth_method must be one of %s" % ", ".join(_METHODS))
-    elif method not in (None, "none") and found.get("client_id") and secret is None:
+    elif method == "private_key_jwt" and found.get("private_key") is None:
+        remarks.wrong((key,), "auth_method private_key_jwt needs a private key")
+    elif method not in (None, "none", "private_key_jwt") and found.get("client_id") and secret is None:
         remarks.wrong((key,), "auth_method %s needs a client secret" % method)
+    if "grant" in found:
+        from mcpsync.auth.oauth import OAuth
+
+        try:
+            OAuth.of(found)
+        except ConfigError as error:
+            remarks.wrong((key,), error.message)
     url = found.get("client_metadata_url")
     if url is not None and not _DOCUMENT.match(url):
         remarks.wrong((key,), "clientMetadataUrl must be an https URL with a path")
@@ -127,6 +157,11 @@ def _value(name: str, inside: Where, value: Any, remarks: Remarks) -> Any:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 65536:
             remarks.wrong(inside, "must be the number of a port")
             return 0
+        return value
+    if name == "dpop":
+        if not isinstance(value, bool):
+            remarks.wrong(inside, "must be true or false, and is %s" % kind(value))
+            return None
         return value
     if name == "parameters":
         if not isinstance(value, Mapping):

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional
 import pytest
 
 from mcpsync.auth.oauth import OAuth
+from mcpsync.auth.sources import FromFile
 from mcpsync.config import load
 
 URL = "https://mcp.example/mcp"
@@ -55,6 +56,50 @@ def remarks(entry: Dict[str, Any], severity: str) -> List[str]:
             {"oauth": {"allow_hosts": ["as.example"], "account": "me", "clientName": "x", "auth_method": "none"}},
             {"allow_hosts": ["as.example"], "account": "me", "client_name": "x", "auth_method": "none"},
         ),
+        (
+            {
+                "oauth": {
+                    "grant": "client_credentials",
+                    "clientId": "c",
+                    "privateKeyFile": "key.pem",
+                    "signingAlgorithm": "ES256",
+                    "keyId": "k",
+                    "dpop": True,
+                }
+            },
+            {
+                "grant": "client_credentials",
+                "client_id": "c",
+                "private_key": FromFile("key.pem"),
+                "signing_algorithm": "ES256",
+                "key_id": "k",
+                "dpop": True,
+            },
+        ),
+        (
+            {"oauth": {"grant": "jwt_bearer", "clientId": "c", "assertion_file": "/run/token"}},
+            {"grant": "jwt_bearer", "client_id": "c", "assertion": FromFile("/run/token")},
+        ),
+        (
+            {
+                "oauth": {
+                    "grant": "enterprise",
+                    "clientId": "c",
+                    "clientSecret": "s",
+                    "idToken": "t",
+                    "idpIssuer": "https://idp.example",
+                    "idpClientId": "d",
+                }
+            },
+            {
+                "grant": "enterprise",
+                "client_id": "c",
+                "client_secret": "s",
+                "id_token": "t",
+                "idp_issuer": "https://idp.example",
+                "idp_client_id": "d",
+            },
+        ),
     ],
 )
 def test_spellings(entry: Dict[str, Any], options: Optional[Dict[str, Any]]) -> None:
@@ -88,7 +133,11 @@ def test_a_token_is_sent_as_it_is() -> None:
         ({"oauth": {"authorizationParams": 1}}, "must be a map"),
         ({"oauth": {"clientId": ["x"]}}, "must be a string"),
         ({"oauth": {"clientSecret": "x"}}, "without the client id"),
-        ({"oauth": {"clientId": "x", "auth_method": "private_key_jwt"}}, "auth_method must be one of"),
+        ({"oauth": {"clientId": "x", "auth_method": "tls_client_auth"}}, "auth_method must be one of"),
+        ({"oauth": {"clientId": "x", "auth_method": "private_key_jwt"}}, "needs a private key"),
+        ({"oauth": {"clientId": "x", "grant": "client_credentials"}}, "needs a client_secret or a private_key"),
+        ({"oauth": {"clientId": "x", "grant": "password"}}, "grant is one of"),
+        ({"oauth": {"dpop": "yes"}}, "true or false"),
         ({"oauth": {"clientId": "x", "auth_method": "client_secret_post"}}, "needs a client secret"),
         ({"oauth": {"clientMetadataUrl": "http://x.example/a"}}, "https URL"),
         ({"oauth": {"clientId": "${MISSING}"}}, "MISSING"),
