@@ -100,29 +100,31 @@ class Asking:
         :raises McpError: what ended it
         """
         more = call.more()
-        timer = self._watchdog.later(seconds, lambda: more.poke(call))
-        try:
-            with _pokable(more):
+        with _pokable(more):
+            timer = self._watchdog.later(seconds, lambda: more.poke(call))  # may be due before it is given
+            try:
                 call.check_ended()
                 call.wait()
-            call.check_ended()
-        finally:
-            timer.cancel()
+            finally:
+                timer.cancel()
+        call.check_ended()
 
     def _await_visit(self, call: Call, visit: Visit) -> None:
         # servers may leave the notification out, so after the time for an answer the call is simply tried again
         more = call.more()
-        timer = self._watchdog.later(call.wanted.timeouts.ask, lambda: more.poke(call))
         self._clock.pause(call)
         try:
             with _pokable(more):
-                call.check_ended()
-                visit.over = lambda: more.poke(call)
-                if visit.completed:
-                    more.poke(call)
-                call.wait()
+                timer = self._watchdog.later(call.wanted.timeouts.ask, lambda: more.poke(call))
+                try:
+                    call.check_ended()
+                    visit.over = lambda: more.poke(call)
+                    if visit.completed:
+                        more.poke(call)
+                    call.wait()
+                finally:
+                    timer.cancel()
         finally:
-            timer.cancel()
             self._clock.resume(call)
 
 
