@@ -135,7 +135,7 @@ class Connection(LinkedConnection):
                     while self._closing and self._changed.wait(deadline.remaining()):
                         pass
                     return
-                held = (self._link, self._opening_link, self._previous_link, *self._lingering)
+                held = (self._link, self._opening_link, self._previous_link, *self._leaving.stop())
                 self._ending = list(dict.fromkeys(link for link in held if link is not None))
                 stands = self._link is not None
                 first = self._closed = self._closing = True
@@ -204,6 +204,7 @@ class Connection(LinkedConnection):
         """In a forked child: everything here belongs to the parent; the first use opens a link of its own."""
         uris = self.subscriptions.uris
         self.dispatch.after_fork()
+        self._calls.wakeups.close()  # at once: by the time of a collector their numbers may be those of other files
         self._link = None
         self._build()
         self.subscriptions.inherit(uris)

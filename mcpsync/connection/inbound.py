@@ -10,8 +10,9 @@ from threading import RLock
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from mcpsync.connection.call import Call
-from mcpsync.connection.calls import Calls, send_quietly
+from mcpsync.connection.calls import Calls
 from mcpsync.connection.dispatch import Dispatch
+from mcpsync.connection.endings import send_quietly
 from mcpsync.connection.link import Link
 from mcpsync.connection.questions import Question, Questions
 from mcpsync.connection.threads import Workers

@@ -18,7 +18,6 @@ import copy
 import itertools
 import logging
 import time
-from _thread import allocate_lock
 from typing import Any, Callable, Dict, List, Optional
 
 from mcpsync.connection import lifetime
@@ -26,7 +25,9 @@ from mcpsync.connection.awaiting_login import AwaitingLogin
 from mcpsync.connection.call import Call, Wanted
 from mcpsync.connection.calls import Calls
 from mcpsync.connection.dispatch import Dispatch
+from mcpsync.connection.endings import Endings
 from mcpsync.connection.inbound import Inbound
+from mcpsync.connection.leaving import Leaving
 from mcpsync.connection.link import Link, Owner
 from mcpsync.connection.opening import (
     Opened,
@@ -38,17 +39,17 @@ from mcpsync.connection.opening import (
     remember_verdict,
 )
 from mcpsync.connection.questions import Questions
+from mcpsync.connection.restoring import Restoring
 from mcpsync.connection.settings import Settings
 from mcpsync.connection.states import States
 from mcpsync.connection.subscriptions import Subscriptions
-from mcpsync.connection.threads import Condition, Workers, forbid_blocking, is_inner
+from mcpsync.connection.threads import Condition, Workers, forbid_blocking
 from mcpsync.connection.upkeep import Upkeep
 from mcpsync.connection.watchdog import Timer, Watchdog
 from mcpsync.core.era import Revision
 from mcpsync.core.headers import Mirror
 from mcpsync.core.negotiation import Negotiation
 from mcpsync.core.session import Event, Session
-from mcpsync.core.subscriptions import announced
 from mcpsync.deadline import Deadline, Timeouts
 from mcpsync.errors import (
     AuthError,
@@ -65,8 +66,6 @@ from mcpsync.errors import (
 __all__ = ["LinkedConnection"]
 
 logger = logging.getLogger("mcpsync")
-
-_LINGER_SECONDS = 5.0  # for the calls that are under way on a session that is gone
 
 
 class LinkedConnection(Owner):
@@ -105,7 +104,6 @@ class LinkedConnection(Owner):
         self._changed = Condition()
         self._opening_link: Optional[Link] = None
         self._previous_link: Optional[Link] = None
-        self._lingering: List[Link] = []
         self._attempt_error: Optional[McpError] = None
         self._states = States(self._tell_state)
         self._failures = 0
@@ -123,11 +121,12 @@ class LinkedConnection(Owner):
         self._links = Workers(prefix + "-link", 1, inner=True)  # opens and closes links, which takes its time
         self._steps = Workers(prefix + "-call", limits.submitted)
         questions = Questions(settings.handlers, self.dispatch, self.watchdog)
+        self._endings = Endings(self.name, self.watchdog, self._control)
         self._calls = Calls(
             self.name,
             self.watchdog,
             self.dispatch,
-            self._control,
+            self._endings,
             self._steps,
             questions,
             limits.rounds,
@@ -136,8 +135,12 @@ class LinkedConnection(Owner):
             self._list_tools_anew,
         )
         self.subscriptions = Subscriptions(
-            self.name, self._calls, self.watchdog, self._links, settings.gap, settings.backoff
+            self.name, self._calls, self._endings, self.watchdog, self._links, settings.gap, settings.backoff
         )
+        self._restoring = Restoring(
+            self.name, self._calls, self.subscriptions, self._links, settings.lists, settings.timeouts.connect
+        )
+        self._leaving = Leaving(self._links, self.watchdog, settings.timeouts.close)
         self.login = AwaitingLogin(self.watchdog, self._links, settings.signed_in, self._reconnect_signed_in)
         self._inbound = Inbound(
             self._calls,
@@ -149,7 +152,7 @@ class LinkedConnection(Owner):
         )
 
     def _expired(self, call: Call) -> None:
-        self._calls.expired(call)
+        self._endings.expired(call)
 
     @property
     def link(self) -> Optional[Link]:
@@ -294,7 +297,7 @@ class LinkedConnection(Owner):
             link.close(Deadline(self.timeouts.close))
             raise lost or ClientClosed("the client was closed while it connected", server=self.name)
         self._states.tell_all()
-        self._restore_by(link, deadline)
+        self._restoring.restore(link, self.server, self.log_level, deadline)
         with self._changed:
             stands = self._link is link
             if stands:
@@ -304,43 +307,6 @@ class LinkedConnection(Owner):
         if stands and self.sessions > 1:
             self._settings.gap(self._settings.lists)
         return link
-
-    def _restore_by(self, link: Link, deadline: Deadline) -> None:
-        """What the last session had, the new one gets. It is waited for, but not by a call that has no time for that:
-        a server that is slow to answer here goes on being asked in the background."""
-        self.subscriptions.want_lists(announced(self.server.get("capabilities"), self._settings.lists))
-        if not (self._log_level_is_due(link) or self.subscriptions.wanted_on(link)):
-            return
-        if is_inner():
-            self._restore(link)
-            return
-        done = allocate_lock()
-        done.acquire()
-
-        def restore() -> None:
-            try:
-                self._restore(link)
-            finally:
-                done.release()
-
-        if self._links.submit(restore):
-            done.acquire(timeout=(deadline.remaining() or 0.0) / 2)  # the rest is for the call itself
-
-    def _log_level_is_due(self, link: Link) -> bool:
-        capabilities = self.server.get("capabilities")
-        logs = isinstance(capabilities, dict) and "logging" in capabilities
-        revision = link.session.revision
-        return self.log_level is not None and logs and revision is not None and not revision.log_per_request
-
-    def _restore(self, link: Link) -> None:
-        deadline = Deadline(self.timeouts.connect)
-        if self._log_level_is_due(link):
-            try:
-                wanted = Wanted(Timeouts(call=max(0.001, deadline.remaining() or 1.0)))
-                self._calls.run(link, "logging/setLevel", {"level": self.log_level}, wanted)
-            except McpError as error:
-                logger.warning("mcpsync: server %r: the log level was not set: %s", self.name, error)
-        self.subscriptions.restore(link, deadline)
 
     def _attempt_failed(self, previous: str, error: BaseException) -> None:
         with self._changed:
@@ -462,7 +428,7 @@ class LinkedConnection(Owner):
             self._changed.notify_all()
         if closed:
             cause = ClientClosed("the client was closed")
-        self._calls.lost(link, lambda call: self._calls.loss(cause, call, next_attempt))
+        self._endings.lost(link, lambda call: self._endings.loss(cause, call, next_attempt))
         self._inbound.lost(link)
         if current and not closed:
             logger.info("mcpsync: server %r: connection lost: %s", self.name, cause.message)
@@ -496,12 +462,7 @@ class LinkedConnection(Owner):
             if self._upkeep is not None:
                 self._upkeep.stop()
         logger.debug("mcpsync: server %r: connection closed: %s", self.name, why)
-        if link.working():  # each call will find out for itself that its session is gone
-            with self._changed:
-                self._lingering.append(link)
-            self.watchdog.later(_LINGER_SECONDS, lambda: self._close_behind(link))
-        else:
-            self._close_behind(link)
+        self._leaving.leave(link)
         self._states.tell_all()
         return True
 
@@ -512,16 +473,6 @@ class LinkedConnection(Owner):
 
     def _list_tools_anew(self, timeouts: Timeouts) -> None:
         self.list_tools(timeouts)
-
-    def _close_behind(self, link: Link) -> None:
-        """Close a link that is no longer used, without making anybody wait for it."""
-        with self._changed:
-            if self._closed:  # whoever closes the connection closes this one with it
-                return
-            if link in self._lingering:
-                self._lingering.remove(link)
-        if not self._links.submit(lambda: link.close(Deadline(self.timeouts.close))) and not is_inner():
-            link.close(Deadline(self.timeouts.close))  # no thread can be started, and this one may wait
 
     def _ping(self, link: Link) -> Callable[[Optional[float], Callable[[], None]], None]:
         revision = link.session.revision

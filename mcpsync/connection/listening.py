@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.call import Call, ContinuedCall, Wanted
 from mcpsync.connection.calls import Calls
+from mcpsync.connection.endings import Endings
 from mcpsync.connection.link import Link
 from mcpsync.connection.threads import Workers
 from mcpsync.connection.watchdog import Watchdog
@@ -77,7 +78,8 @@ class Listening:
     """The streams of one connection, of which one stands at a time.
 
     :param name: of the server
-    :param calls: opens and ends the requests
+    :param calls: opens the requests
+    :param endings: ends them
     :param watchdog: waits before a stream that ended is opened again
     :param links: opens it
     :param wanted: gives what is wanted at the moment
@@ -89,6 +91,7 @@ class Listening:
         self,
         name: str,
         calls: Calls,
+        endings: Endings,
         watchdog: Watchdog,
         links: Workers,
         wanted: Callable[[], Filter],
@@ -97,6 +100,7 @@ class Listening:
     ) -> None:
         self._name = name
         self._calls = calls
+        self._endings = endings
         self._watchdog = watchdog
         self._links = links
         self._wanted = wanted
@@ -192,7 +196,7 @@ class Listening:
             self._streams.pop(stream.serial, None)
             stream.dropped = True
         if stream.call is not None:
-            self._calls.end(stream.call, RequestCancelled("replaced"), "replaced")
+            self._endings.end(stream.call, RequestCancelled("replaced"), "replaced")
         stream.settle()
 
     def _over(self, stream: _Stream, call: Call) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, FrozenSet, Optional
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.call import Wanted
 from mcpsync.connection.calls import Calls
+from mcpsync.connection.endings import Endings
 from mcpsync.connection.link import Link
 from mcpsync.connection.listening import Listening
 from mcpsync.connection.threads import Workers
@@ -33,6 +34,7 @@ class Subscriptions:
 
     :param name: of the server
     :param calls: makes the requests
+    :param endings: ends streams
     :param watchdog: waits before a stream that ended is opened again
     :param links: opens it
     :param gap: called when notifications may have been missed, with the lists concerned
@@ -43,6 +45,7 @@ class Subscriptions:
         self,
         name: str,
         calls: Calls,
+        endings: Endings,
         watchdog: Watchdog,
         links: Workers,
         gap: Callable[[FrozenSet[str]], None],
@@ -53,7 +56,9 @@ class Subscriptions:
         self._lock = RLock()  # guards the two fields below
         self._lists: FrozenSet[str] = frozenset()
         self._uris: FrozenSet[str] = frozenset()
-        self._listening = Listening(name, calls, watchdog, links, self._wanted, lambda: gap(self._lists), backoff)
+        self._listening = Listening(
+            name, calls, endings, watchdog, links, self._wanted, lambda: gap(self._lists), backoff
+        )
 
     def want_lists(self, lists: FrozenSet[str]) -> None:
         """From the next :meth:`restore` on, be told of these list changes."""

@@ -1,0 +1,141 @@
+"""The further requests of one call: for input that the server asked for, URLs that were visited, and failures after
+which the request is made again. :mod:`mcpsync.core.rounds` decides; this module does it, on a thread that may wait.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, FrozenSet, Mapping, Optional, Union
+
+from mcpsync.connection.asking import Asking
+from mcpsync.connection.call import Call
+from mcpsync.connection.endings import Endings, is_stateless
+from mcpsync.connection.link import Link
+from mcpsync.connection.watchdog import Watchdog
+from mcpsync.core.rounds import Again, Ask, Done, Failed, Rounds, Visit
+from mcpsync.deadline import Deadline, Timeouts
+from mcpsync.errors import ClientClosed, ConnectionLost, HttpError
+
+__all__ = ["Further"]
+
+_LEAST = 0.001  # seconds: a timeout cannot be none
+
+
+class Further:
+    """Goes on with calls whose answer was no complete result.
+
+    :param endings: ends calls
+    :param asking: gets what the server wants to know
+    :param watchdog: keeps the calls' deadlines
+    :param send: sends one request of a call over a link
+    :param max_rounds: the most requests for input in one call
+    :param result_types: values of ``resultType`` that declared extensions add
+    :param renewed: gives the link after one whose session is gone, by a deadline
+    :param list_tools: lists the tools anew
+    """
+
+    def __init__(
+        self,
+        endings: Endings,
+        asking: Asking,
+        watchdog: Watchdog,
+        send: Callable[[Link, Call, Mapping[str, Any]], None],
+        max_rounds: int,
+        result_types: FrozenSet[str],
+        renewed: Callable[[Link, str, Deadline], Link],
+        list_tools: Callable[[Timeouts], None],
+    ) -> None:
+        self._endings = endings
+        self._asking = asking
+        self._watchdog = watchdog
+        self._send = send
+        self._max_rounds = max_rounds
+        self._result_types = result_types
+        self._renewed = renewed
+        self._list_tools = list_tools
+
+    def run(self, call: Call, params: Mapping[str, Any]) -> Dict[str, Any]:
+        """Go on with a call, to its result.
+
+        :param params: of its first request
+        :raises McpError: whatever ended it
+        """
+        self._endings.between.add(call)
+        try:
+            result = self._requests(call, params)
+        except BaseException:
+            self._endings.between.discard(call)
+            raise
+        if not self._endings.take(call):
+            assert call.ended is not None
+            # an answer that is here is no less of one because its link was lost behind it
+            if not isinstance(call.ended, (ClientClosed, ConnectionLost)):
+                raise call.ended
+        return result
+
+    def _requests(self, call: Call, params: Mapping[str, Any]) -> Dict[str, Any]:
+        link = call.link
+        assert link is not None
+        revision = link.session.revision
+        assert revision is not None
+        rounds = Rounds(call.method, params, revision, self._max_rounds, self._result_types)
+        while True:
+            step = rounds.step(call.result, call.failure, link.released, is_stateless(link))
+            if isinstance(step, Done):
+                return step.result
+            if isinstance(step, Failed):
+                raise step.error
+            if isinstance(step, Again):
+                link = self._prepare_again(link, call, step)
+                rounds.revision = link.session.revision or rounds.revision
+                following = rounds.same_params()
+            else:
+                following = rounds.next_params(self._input(link, call, step))
+            call.check_ended()
+            call.again()
+            try:
+                self._send(link, call, following)
+            except (ConnectionLost, HttpError) as error:
+                call.failure = error
+                continue
+            if call.ended is not None and link.session.retire(call):
+                self._endings.tell(link, call, "cancelled")
+            call.check_ended()
+            call.wait()
+
+    def _input(self, link: Link, call: Call, step: Union[Ask, Visit]) -> Optional[Dict[str, Any]]:
+        """What the server wants before the next request."""
+        if link.cause is not None:  # nobody is asked for a server that is gone
+            raise self._endings.loss(link.cause, call)
+        if isinstance(step, Visit):
+            self._asking.visit_all(call, step)
+            return None
+        return self._asking.answers(call, step.questions) if step.questions else None
+
+    def _prepare_again(self, link: Link, call: Call, again: Again) -> Link:
+        """Do what has to be done before a request is made again; gives the link for it.
+
+        :raises McpError: the failure of the request, where there is no time, or whatever ended the call meanwhile
+        """
+        if again.reason == "session":
+            call.link = None  # so that the end of the old link is not the end of the call
+            if call.wanted.timeouts.idle is not None:
+                self._watchdog.disarm(call)  # armed anew when the request is sent; connecting has its own limit
+            return self._renewed(link, call.method, _until(call).sooner(call.wanted.timeouts.connect))
+        if link.cause is not None:
+            raise again.failure
+        left = _until(call).remaining()
+        if again.reason == "tools":
+            own = call.wanted.timeouts
+            self._list_tools(
+                own if left is None else own.override(call=max(left, _LEAST), idle=None, total=max(left, _LEAST))
+            )
+        elif again.reason == "delay":
+            if left is not None and again.delay >= left:
+                raise again.failure
+            self._asking.pause(call, again.delay)
+        return link
+
+
+def _until(call: Call) -> Deadline:
+    """When the call has to be over."""
+    return call.deadline if call.extras is None else call.extras.sooner(call.deadline)
