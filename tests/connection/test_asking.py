@@ -18,7 +18,7 @@ PATIENCE = 10.0
 
 
 class Prompt(Watchdog):
-    """Is at once where another thread would be a moment later, or, if this one is interrupted, as soon."""
+    """Its alarms are due at once: as where the thread that sets one is held up right after that."""
 
     def later(self, seconds: float, action: Callable[[], object]) -> Timer:
         action()
