@@ -21,10 +21,11 @@ import requests
 
 from mcpsync.deadline import Deadline
 
-FOUND_SECONDS = 20.0
+FOUND_SECONDS = 60.0
 ANSWER_SECONDS = 60.0
 STOP_SECONDS = 10.0
 _READY = "was started successfully on port "
+_NOTHING_ELSE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"  # some pages want fonts of elsewhere
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
@@ -65,6 +66,7 @@ class Chromium:
             arguments.append("--no-sandbox")  # Chromium refuses it to root
         wanted = {
             "browserName": "chrome",
+            "pageLoadStrategy": "eager",
             "goog:chromeOptions": {"binary": chromium, "args": arguments},
         }
         try:

@@ -16,7 +16,7 @@ from mcpsync.auth.store import FileStore
 from tests.interop.chromium import Chromium, desktop
 from tests.interop.http_peers import HttpPeer
 
-PROCESS_SECONDS = 60.0
+PROCESS_SECONDS = 120.0
 OPEN_PAGE = Path(__file__).with_name("open_page.py")
 ANOTHER = """
 import sys, mcpsync

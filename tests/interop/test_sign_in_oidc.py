@@ -19,7 +19,7 @@ from tests.peers.authority import Authority
 from tests.peers.http import Exchange
 from tests.peers.http import HttpPeer as ScriptedPeer
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 READS = "ada for read"
 WRITES = "ada for read write"
