@@ -190,12 +190,7 @@ class ServerProcess:
 
         def wait() -> None:
             try:
-                if hasattr(os, "waitid"):
-                    os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-                else:
-                    self._popen.wait()
-            except ChildProcessError:
-                pass  # reaped by another part of this program: ended it has
+                self._await_end()
             finally:
                 # A byte, for a forked child may hold the other end open too.
                 with suppress(OSError):  # nobody is interested any more
@@ -263,8 +258,24 @@ class ServerProcess:
             self._tree.search(until)
             if not self._tree.alive():
                 break
-        if not self._reap() or self._tree.alive():
+        reaped = self._reap()
+        if not reaped or self._tree.alive():
             _log.warning("server %r: process %d, or one that it started, survived SIGKILL", self._server, self.pid)
+        if not reaped:
+            # it may only be slow to die, on a busy machine or in a system call: its end is seen to when it comes
+            with suppress(RuntimeError):
+                threading.Thread(target=self._reap_later, name="mcpsync-%s-waiter" % self._server, daemon=True).start()
+
+    def _reap_later(self) -> None:
+        self._await_end()
+        self._reap()
+
+    def _await_end(self) -> None:
+        with suppress(ChildProcessError):  # reaped by another part of this program: ended it has
+            if hasattr(os, "waitid"):
+                os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            else:
+                self._popen.wait()
 
     def _reap(self) -> bool:
         with self._reaping:

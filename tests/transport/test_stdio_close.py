@@ -88,6 +88,25 @@ def test_no_time_at_all_kills_at_once() -> None:
         assert no_zombie(connection.transport.pid)
 
 
+def test_a_server_that_is_slow_to_die_is_reaped_when_it_is_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    kill = os.killpg
+
+    def kill_late(group: int, number: int) -> None:  # as a machine does that is very busy
+        if number == 0:
+            kill(group, 0)
+        else:
+            threading.Timer(0.6, kill, (group, number)).start()
+
+    monkeypatch.setattr(os, "killpg", kill_late)
+    with connected(python(STUBBORN)) as connection:
+        connection.sink.next()
+        assert connection.close(0) < 0.6
+        pid = connection.transport.pid
+        assert pid is not None and not no_zombie(pid)
+        until(lambda: no_zombie(pid))
+        until(lambda: not any(thread.name.endswith("-waiter") for thread in threading.enumerate()))
+
+
 def test_term_ends_what_ignores_eof() -> None:
     with connected(
         python("import time; print('{}', flush=True); time.sleep(99)"), graces=Graces(eof=0.05)
