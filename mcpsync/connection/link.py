@@ -100,7 +100,10 @@ class Link:
 
     def close(self, deadline: Deadline) -> None:
         """Close the transport and wait for the reader, as long as the deadline allows."""
-        self.transport.close(deadline)
+        try:
+            self.transport.close(deadline)
+        except Exception:  # the transport may be the user's, and the connection has more to end than this one
+            logger.exception("mcpsync: server %r: the transport could not be closed", self.name)
         thread = self._thread
         if thread is not None and thread.ident is not None and thread is not threading.current_thread():
             thread.join(deadline.remaining())

@@ -12,6 +12,7 @@ import pytest
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.connection import Connection
 from mcpsync.core.headers import ParameterHeader
+from mcpsync.deadline import Deadline
 from mcpsync.errors import ClientClosed, ConnectFailed, ConnectionLost, McpError, RpcError
 from mcpsync.transport.base import Transport
 from mcpsync.transport.memory import ServerEnd, StreamServer
@@ -166,3 +167,24 @@ def test_a_factory_that_ends_its_thread_ends_an_attempt_and_not_all_calls() -> N
         seen = [states.get(timeout=PATIENCE) for _ in range(5)]
         assert seen == ["connecting", "ready", "waiting", "connecting", "down"]
         assert connection.request("tools/call", {"name": "echo", "arguments": {}})["echo"] == {}
+
+
+def test_a_transport_that_cannot_be_closed_keeps_no_thread_alive(caplog: pytest.LogCaptureFixture) -> None:
+    peer = Peer("stream", "legacy")
+
+    def factory() -> Transport:
+        transport: Any = peer.server()
+        close = transport.close
+
+        def fails(deadline: Deadline) -> None:
+            close(deadline)
+            raise OSError("the port does not answer")
+
+        transport.close = fails
+        made: Transport = transport
+        return made
+
+    with connected(peer, factory=factory) as connection:
+        assert connection.request("tools/call", {"name": "echo", "arguments": {}})["echo"] == {}
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("mcpsync-peer")] == []
+    assert "the port does not answer" in caplog.text
