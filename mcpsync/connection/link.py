@@ -100,10 +100,7 @@ class Link:
 
     def close(self, deadline: Deadline) -> None:
         """Close the transport and wait for the reader, as long as the deadline allows."""
-        try:
-            self.transport.close(deadline)
-        except Exception:  # the transport may be the user's, and the connection has more to end than this one
-            logger.exception("mcpsync: server %r: the transport could not be closed", self.name)
+        self._close_transport(deadline)
         thread = self._thread
         if thread is not None and thread.ident is not None and thread is not threading.current_thread():
             thread.join(deadline.remaining())
@@ -112,7 +109,13 @@ class Link:
     def at_exit(self, seconds: float) -> None:
         """End the server, and leave calls in flight alone: their threads end with the process."""
         self.cause = self.cause or ClientClosed("the interpreter is shutting down", server=self.name)
-        self.transport.close(Deadline(seconds))
+        self._close_transport(Deadline(seconds))
+
+    def _close_transport(self, deadline: Deadline) -> None:
+        try:
+            self.transport.close(deadline)
+        except Exception:  # the transport may be the user's, and there is more to end than this one
+            logger.exception("mcpsync: server %r: the transport could not be closed", self.name)
 
     def after_fork(self) -> None:
         """In a forked child: the server is the parent's. A call that this very thread is in the middle of ends."""
