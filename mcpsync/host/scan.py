@@ -1,0 +1,298 @@
+"""Looks for orders to a model in what a server says of itself.
+
+Texts are unmasked (:mod:`mcpsync.host.unmask`), brought to words whose ideas are known (:mod:`mcpsync.host.lexicon`),
+and looked at for shapes of categories (:mod:`mcpsync.host.phrases`). It takes time in proportion to the text; what is
+larger than the bounds is a finding itself, so that nothing passes for being large.
+
+It finds the careless and slows the careful: a text without findings is still data of a stranger.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Any, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+from mcpsync.host.lexicon import (
+    BEFORE,
+    DISCARD,
+    FOREIGN,
+    FREE,
+    LEXICON,
+    NOT,
+    PERSON,
+    REVEAL,
+    RULES,
+    SECRET,
+    SEND,
+    TELL,
+    YOU,
+)
+from mcpsync.host.phrases import MARKERS, SHAPES
+from mcpsync.host.unmask import unmask
+from mcpsync.types import Tool
+
+__all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "MAX_NODES", "Finding", "scan", "scan_text", "scan_tool"]
+
+#: The most characters that are looked at in one tool or listing.
+MAX_CHARACTERS = 1024 * 1024
+#: The most values of one.
+MAX_NODES = 20_000
+#: How deeply they may be nested.
+MAX_DEPTH = 64
+
+_TOO_LARGE = "too large to scan"
+_HIDDEN = "hidden text"
+
+
+class Finding(NamedTuple):
+    """Something that looks like an order to the model.
+
+    :ivar category: of what kind
+    :ivar path: where, as ``input_schema.properties.path.description``; empty for a bare text
+    """
+
+    category: str
+    path: str
+
+    def __str__(self) -> str:
+        return "%s in %s" % (self.category, self.path) if self.path else self.category
+
+
+# -- one text ------------------------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(r"[^\W_]+|[.!?;…。！？।؟]+(?=\s|$|[\"'”’)\]])|[。！？।]|\n[ \t\r]*\n|[，、,]")
+_END = re.compile(r"[.!?;…。！？।؟，\n]")
+_COMMA = frozenset(",、")
+_AFTER_END = 6
+_APART = re.compile(r"(?<![^\W_])(?:[^\W\d_][ \t.\-_*|/+~,·•]{1,3}){3,}[^\W\d_](?![^\W_])")
+_LETTER_GAPS = re.compile(r"(?<=\S)[ .\-_*|/+~,·•](?=\S)")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NO_LETTER = re.compile("[^a-z]+")
+_DIGITS_FOR_LETTERS = str.maketrans("013457@$!|", "oieastasil")
+_COMPACT = (
+    (
+        "instruction override",
+        re.compile(
+            r"(?:ignor(?:e|ing)|disregard|forget|overrid(?:e|ing)|bypass)(?:all|any|the|of|my|your|every|these|those|each){0,4}"
+            r"(?:previous|prior|above|earlier|preceding|system|former|developer|safety)(?:system|developer|safety|given|set|of|the)"
+            r"{0,3}(?:instruction|prompt|rule|guideline|directive|order|command|constraint)"
+            r"|(?:ignore|disregard|forget)(?:all|any)(?:of)?(?:the|your)?(?:instruction|directive|guideline)"
+        ),
+    ),
+    (
+        "prompt leak",
+        re.compile("(?:reveal|print|repeat|leak|dump)(?:me)?(?:your|the)(?:full|entire|whole|hidden)?systemprompt"),
+    ),
+    (
+        "concealment",
+        re.compile(
+            "(?:donot|dont|never)(?:tell|inform|mentionthisto|mentionitto)(?:the|this|your)?(?:to)?(?:the)?user"
+        ),
+    ),
+    ("jailbreak", re.compile("doanythingnow|youarenowdan")),
+)
+_TURNED = frozenset(
+    coder(word)
+    for word in ("ignore", "disregard", "previous", "instructions", "instruction", "prompt", "password")
+    for coder in (lambda word: word[::-1], lambda word: codecs.encode(word, "rot13"))
+)
+
+_FOREIGN_SHAPES: Tuple[Tuple[str, Tuple[int, ...], int, int], ...] = tuple(
+    (category, tuple(idea << FOREIGN for idea in ideas), window, least)
+    for category, ideas, window, least in (
+        ("instruction override", (DISCARD, RULES, BEFORE | YOU), 9, 3),
+        ("prompt leak", (REVEAL, RULES, YOU), 8, 2),
+        ("concealment", (NOT, TELL, PERSON), 7, 3),
+        ("exfiltration", (SEND, SECRET, PERSON | BEFORE), 8, 3),
+        ("jailbreak", (NOT, FREE, YOU), 8, 3),
+    )
+)
+
+
+def scan_text(text: str) -> List[str]:
+    """The categories that one text falls into; none for most.
+
+    :param text: as the server sent it, of any length
+    """
+    plain, tricks, hidden = unmask(text)
+    found = [_HIDDEN] if tricks else []
+    for each in (plain, *hidden):
+        found.extend(_categories(each))
+    return list(dict.fromkeys(found))
+
+
+def _categories(plain: str) -> Iterator[str]:
+    for category, cues, pattern in MARKERS:
+        if any(cue in plain for cue in cues) and pattern.search(plain):
+            yield category
+    plain = _APART.sub(_together, plain)
+    tokens = _TOKEN.findall(plain)
+    yield from _in_words(tokens)
+    letters = _NO_LETTER.sub("", plain.translate(_DIGITS_FOR_LETTERS))
+    for category, pattern in _COMPACT:
+        if pattern.search(letters):
+            yield category
+    if not _TURNED.isdisjoint(tokens):
+        for turned in (plain[::-1], codecs.encode(plain, "rot13"), " ".join(token[::-1] for token in tokens)):
+            yield from _in_words(_TOKEN.findall(turned))
+
+
+def _together(run: re.Match[str]) -> str:
+    """Letters set apart, as words again: a wider gap is one between words."""
+    return _LETTER_GAPS.sub("", run.group())
+
+
+def _in_words(tokens: List[str]) -> Iterator[str]:
+    """The categories by words: each sentence is looked at for those alone whose ideas it and the one before it have."""
+    sentence: List[str] = []
+    sentences: List[Tuple[int, List[str]]] = []
+    hits: List[Tuple[int, int]] = []
+    ideas = every = at = 0
+    for token in tokens:
+        if token in _COMMA:
+            at += 1
+            continue
+        meant, word = LEXICON[token]
+        if not meant and _END.match(token):
+            if sentence:
+                sentences.append((ideas, sentence))
+                sentence, ideas = [], 0
+            at += _AFTER_END
+            continue
+        for offset, bits in meant:
+            ideas |= bits
+            hits.append((at + offset, bits))
+        every |= ideas
+        sentence.append(word)
+        at += 1 + (len(token) // 2 if len(meant) > 1 else 0)
+    sentences.append((ideas, sentence))
+    for shape in SHAPES:
+        if all(every & need for need in shape.needs) and shape.pattern.search(_line(sentences, shape.needs)):
+            yield shape.category
+    for category, needs, window, least in _FOREIGN_SHAPES:
+        if all(every & need for need in needs) and _near(hits, needs, window, least):
+            yield category
+
+
+def _line(sentences: List[Tuple[int, List[str]]], needs: Tuple[int, ...]) -> str:
+    """The sentences in which, or in which and the next, these ideas are."""
+    chosen: List[str] = []
+    last = -1
+    for index, (ideas, words) in enumerate(sentences):
+        before = sentences[index - 1][0] if index else 0
+        if all((ideas | before) & need for need in needs):
+            if index and last != index - 1:
+                chosen += sentences[index - 1][1]
+                chosen.append(".")
+            chosen += words
+            chosen.append(".")
+            last = index
+    return " ".join(chosen)
+
+
+def _near(hits: List[Tuple[int, int]], needs: Tuple[int, ...], window: int, least: int) -> bool:
+    """Whether all these ideas stand within so many words."""
+    wanted = 0
+    for need in needs:
+        wanted |= need
+    relevant = [(at, bits & wanted) for at, bits in hits if bits & wanted]
+    for index, (start, _) in enumerate(relevant):
+        seen = 0
+        for count, (at, bits) in enumerate(relevant[index:], 1):
+            if at - start > window:
+                break
+            seen |= bits
+            if count >= least and all(seen & need for need in needs):
+                return True
+    return False
+
+
+# -- whole definitions ---------------------------------------------------------------------------------------------
+
+
+class _TooLarge(Exception):
+    pass
+
+
+def scan(value: Any) -> List[Finding]:
+    """What looks like an order in any string or key of a JSON value: a listing, a text, a definition."""
+    try:
+        pieces = list(_pieces(value, ""))
+    except _TooLarge:
+        return [Finding(_TOO_LARGE, "")]
+    return _scanned(pieces)
+
+
+def scan_tool(tool: Tool) -> List[Finding]:
+    """What looks like an order in a tool's name, title, description, annotations, or in its schemas."""
+    try:
+        pieces = list(_tool_pieces(tool))
+    except _TooLarge:
+        return [Finding(_TOO_LARGE, "")]
+    return _scanned(pieces)
+
+
+def _tool_pieces(tool: Tool) -> Iterator[Tuple[str, str]]:
+    yield "name", _words_of(tool.name)
+    wire = tool.to_wire()
+    said = [str(wire[key]) for key in ("title", "description") if wire.get(key)]
+    if len(said) == 2:
+        yield "title and description", "\n".join(said)  # an order may be spread over the two
+    elif said:
+        yield ("title" if tool.title else "description"), said[0]
+    yield from _pieces({key: each for key, each in wire.items() if key not in ("name", "title", "description")}, "")
+
+
+def _scanned(pieces: List[Tuple[str, str]]) -> List[Finding]:
+    if sum(len(text) for _, text in pieces) > MAX_CHARACTERS:
+        return [Finding(_TOO_LARGE, "")]
+    if not scan_text("\n\n".join(text for _, text in pieces)):
+        return []  # most: one look for all of them
+    found = [Finding(category, path) for path, text in pieces for category in scan_text(text)]
+    return list(dict.fromkeys(found))
+
+
+def _pieces(value: Any, path: str) -> Iterator[Tuple[str, str]]:
+    """All strings and keys, with where they are."""
+    waiting: List[Tuple[int, str, Any]] = [(0, path, value)]
+    seen = 0
+    while waiting:
+        depth, path, node = waiting.pop()
+        seen += 1
+        if seen > MAX_NODES or depth > MAX_DEPTH:
+            raise _TooLarge
+        if isinstance(node, str):
+            yield path, node
+        elif isinstance(node, Mapping):
+            for key in node:
+                if isinstance(key, str) and len(key) > _SHORT_KEY:
+                    yield _step(path, key), _words_of(key)
+            waiting.extend((depth + 1, _step(path, str(key)), each) for key, each in _reversed(node.items()))
+        elif isinstance(node, (list, tuple)):
+            waiting.extend((depth + 1, "%s[%d]" % (path, at), each) for at, each in _reversed(enumerate(node)))
+
+
+_SHORT_KEY = 14
+"""A key that is no longer than this holds no order."""
+
+
+def _reversed(items: Iterable[Any]) -> List[Any]:
+    return list(items)[::-1]
+
+
+def _step(path: str, key: str) -> str:
+    return "%s.%.60s" % (path, key) if path else "%.60s" % key
+
+
+def _words_of(name: str) -> str:
+    """A name of words that are written together."""
+    return _HUMP.sub(" ", name)
+
+
+def described(findings: Iterable[Finding], most: int = 3) -> Optional[str]:
+    """Findings in one line; None if there are none."""
+    shown = [str(finding) for finding in findings]
+    if not shown:
+        return None
+    return "; ".join(shown[:most]) + (" and %d more" % (len(shown) - most) if len(shown) > most else "")
