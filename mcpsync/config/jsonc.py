@@ -41,7 +41,7 @@ def json_nodes(text: str) -> Node:
     open_nodes: List[Node] = []
     root: Optional[Node] = None
     key: Optional[str] = None
-    key_start = 0
+    key_start = key_end = 0
     expects_key = False
     position = 0
     while True:
@@ -58,12 +58,15 @@ def json_nodes(text: str) -> Node:
         elif token == ":":
             expects_key = False
         elif expects_key:
-            key, key_start = _key(token), start
+            key, key_start, key_end = _key(token), start, position
         else:
             node = Node({"{": "map", "[": "list"}.get(token, "scalar"), start, position)
             if open_nodes:
-                in_map = open_nodes[-1].kind == "map"
-                open_nodes[-1].members.append(Member(key if in_map else None, key_start if in_map else start, node))
+                around = open_nodes[-1]
+                if around.kind == "map":
+                    around.members.append(Member(key, key_start, key_end, node))
+                else:
+                    around.members.append(Member(None, start, start, node))
             root = root or node
             if node.kind != "scalar":
                 open_nodes.append(node)

@@ -18,7 +18,7 @@ __all__ = ["Member", "Node", "find", "line_at", "nearest_start"]
 class Node:
     """A value in a text.
 
-    :ivar kind: ``map``, ``list`` or ``scalar``
+    :ivar kind: ``map``, ``list``, ``scalar``, or ``alias`` for one that stands at another place
     :ivar start: of its first character
     :ivar end: behind its last one
     :ivar flow: it stands in brackets; False for the indented blocks of YAML
@@ -36,10 +36,12 @@ class Member:
     """A key with its value in a map; an item of a list has no key.
 
     :ivar start: of the key, or of the item
+    :ivar key_end: behind the key; of an item, its start
     """
 
     key: Optional[str]
     start: int
+    key_end: int
     value: Node
 
 

@@ -8,7 +8,7 @@ its text can be had back from it; everything else stays text.
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Optional, Set, Tuple
+from typing import List, Optional, Set, Tuple
 
 import yaml
 
@@ -88,30 +88,41 @@ def _repeated(root: yaml.Node) -> List[Where]:
     return found
 
 
+_ALIAS = re.compile(r"[\s:,?-]*(\*[^\s,\[\]{}]+)")
+
+
 def _nodes(text: str, root: Optional[yaml.Node]) -> Node:
     if root is None:
         return Node("scalar", len(text), len(text), flow=False)
-    return _node(root, {})
+    return _node(root, text, 0)
 
 
-def _node(node: yaml.Node, seen: Dict[int, Node]) -> Node:
-    """A node as ours. An alias stands for the node that it names, with the place of that one."""
-    if id(node) in seen:
-        return seen[id(node)]
+def _node(node: yaml.Node, text: str, after: int) -> Node:
+    """A node as ours.
+
+    :param after: where it can begin at the earliest: an alias has the place of what it names
+    """
     start, end = node.start_mark.index, node.end_mark.index
+    if start < after:
+        alias = _ALIAS.match(text, after)
+        return Node("alias", *(alias.span(1) if alias else (after, after)))
     if isinstance(node, yaml.ScalarNode):
-        return Node("scalar", start, end, flow=node.style not in ("|", ">"))
+        if node.style not in ("|", ">"):
+            return Node("scalar", start, end)
+        return Node("scalar", start, start + len(text[start:end].rstrip()), flow=False)
     assert isinstance(node, yaml.CollectionNode)
     found = Node("map" if isinstance(node, yaml.MappingNode) else "list", start, end, flow=bool(node.flow_style))
-    seen[id(node)] = found
+    position = start
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else None
-            found.members.append(Member(name, key.start_mark.index, _node(value, seen)))
+            key_end = key.end_mark.index
+            found.members.append(Member(name, key.start_mark.index, key_end, _node(value, text, key_end)))
     else:
         for item in node.value:
-            inner = _node(item, seen)
-            found.members.append(Member(None, inner.start, inner))
+            inner = _node(item, text, position)
+            position = inner.end
+            found.members.append(Member(None, inner.start, inner.start, inner))
     if not found.flow and found.members:
         # a block ends where the next token begins, behind blank lines and comments: its content ends before
         found.end = max(member.value.end for member in found.members)
