@@ -143,7 +143,7 @@ def test_modes(make: Make) -> None:
     assert not asked.requests
     call(make(asked), "write", mode="strict")
     assert len(asked.requests) == 1
-    with pytest\.raises(ApprovalRefused, match=r"permissions.approval.mode is deny"):
+    with pytest.raises(ApprovalRefused, match=r"permissions\.approval\.mode is deny"):
         call(make(asked), mode="deny")
     assert len(asked.requests) == 1
 
