@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Mapping, Optional, Protocol
+from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence
 
 __all__ = ["Format", "ToolCall", "object_schema"]
 
@@ -41,7 +41,11 @@ class Format(Protocol):
         ...
 
     def result(self, call: ToolCall, text: str, *, is_error: bool = False) -> Dict[str, Any]:
-        """The message that answers a call."""
+        """What answers a call."""
+        ...
+
+    def messages(self, results: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
+        """The messages that carry the results of one turn of the model."""
         ...
 
 

@@ -78,6 +78,10 @@ class Fleet:
                 self._catalog.announce()
             return changes, retired
 
+    def connected(self) -> Dict[str, Client]:
+        """The clients of those that are ready, by name."""
+        return {name: member.client for name, member in self.members.items() if member.is_ready()}
+
 
 def close_all(clients: Sequence[Client], deadline: Deadline) -> None:
     """Close clients at the same time, as far as the deadline allows."""

@@ -6,23 +6,25 @@ import difflib
 import os
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Union
 
-from mcpsync.client.features import DEFAULT
 from mcpsync.config import Config, ServerConfig, load
 from mcpsync.connection import lifetime
 from mcpsync.connection.threads import forbid_blocking
-from mcpsync.deadline import Deadline, Timeouts
-from mcpsync.errors import ClientClosed, ConfigError, McpError, RequestTimeout
-from mcpsync.host.catalog import Catalog, HostTool
+from mcpsync.deadline import Deadline
+from mcpsync.errors import ClientClosed, ConfigError
+from mcpsync.host.catalog import Catalog
+from mcpsync.host.context_tools import ContextTools, context_kinds
 from mcpsync.host.crew import Announcer, Crew
 from mcpsync.host.filters import Rules, ToolFilter
 from mcpsync.host.fleet import Fleet, close_all
+from mcpsync.host.kept import Kept
 from mcpsync.host.member import Member
 from mcpsync.host.names import exposed_name
-from mcpsync.host.render import render_result
+from mcpsync.host.render import DEFAULT_LIMIT
 from mcpsync.host.roster import Changes, Entry, Servers, entries_of, joined
 from mcpsync.host.schema_cache import SchemaCache
+from mcpsync.host.serving import Serving
 from mcpsync.host.settings import ClientOptions, checked_connect_timeout
 from mcpsync.host.status import ServerStatus
 
@@ -30,14 +32,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from mcpsync.client import Client
-    from mcpsync.client.features import Timeout
-    from mcpsync.export import ToolCall
-    from mcpsync.types import Progress, ToolResult
 
 __all__ = ["Host"]
 
 
-class Host:
+class Host(Serving):
     """The servers of one config, connected at the same time, and their tools under names for a model.
 
     A server that cannot be started or reached takes no other down: :meth:`status` says what is wrong with it, and it
@@ -56,6 +55,10 @@ class Host:
     :param for_server: gives further options for the client of the server with this name, callbacks that must know
         their server above all
     :param schema_cache: keep the tools of each server on disk, so that :meth:`tools` can show them before it is up
+    :param context_tools: give the model tools of the host's own: True or ``"shared"`` for ``mcp_resources``,
+        ``mcp_prompts`` and ``mcp_result``, which read resources, prompts and long results; ``"per_server"`` for a pair
+        ``mcp__<server>__list_resources`` and ``..._read_resource`` of each server with resources; ``"all"``
+    :param result_limit: characters of a result that a model gets at a time; the rest is kept, see :meth:`kept_result`
     :param options: those of :class:`~mcpsync.Client` that suit all servers: ``protocol``, ``timeouts`` (what the config
         says for a server goes before ``call`` and ``connect``), ``client_info``, ``elicitation``, ``sampling``,
         ``roots``, ``on_log``, ``callbacks``, ``backoff``, ``env_mode``, ``verify``, ``proxies`` and the like
@@ -73,6 +76,8 @@ class Host:
         on_tools_changed: Optional[Callable[[int], Any]] = None,
         for_server: Optional[Callable[[str], Mapping[str, Any]]] = None,
         schema_cache: bool = True,
+        context_tools: Union[bool, str] = False,
+        result_limit: int = DEFAULT_LIMIT,
         **options: Any,
     ) -> None:
         self._client_options = ClientOptions(options, for_server)
@@ -86,13 +91,18 @@ class Host:
             "on_tools_changed": on_tools_changed,
             "for_server": for_server,
             "schema_cache": schema_cache,
+            "context_tools": context_tools,
+            "result_limit": result_limit,
             **options,
         }
         self._connect_timeout = checked_connect_timeout(connect_timeout)
         self._schemas = SchemaCache(schema_cache)
         self._crew = Crew(options.get("callbacks", "pool"))
         self._announcer = None if on_tools_changed is None else Announcer(self._crew, on_tools_changed)
-        self._catalog = Catalog(lambda server: taken, _announcing(self._announcer, weakref.ref(self)))
+        kinds = context_kinds(context_tools)
+        self._kept = Kept(result_limit, "mcp_result" if "shared" in kinds else None)
+        self._own = ContextTools(kinds, self._kept, _unmarked)
+        self._catalog = Catalog(partial(_reserved, taken, self._own), _announcing(self._announcer, weakref.ref(self)))
         chosen = ToolFilter(include, exclude)
         make = partial(_member, self._client_options, chosen, self._catalog, self._crew, self._schemas)
         self._fleet = Fleet(make, self._crew, self._catalog)
@@ -229,6 +239,7 @@ class Host:
         self._crew.build()
         self._catalog.after_fork()
         self._schemas.after_fork()
+        self._kept.after_fork()
         for member in self._members.values():
             member.after_fork()
         if self._announcer is not None:
@@ -372,16 +383,6 @@ class Host:
         """The revision to tell of; None once the host is closed."""
         return None if self._closed else self._catalog.revision
 
-    def tools(self, ready_only: bool = False) -> List[HostTool]:
-        """The tools of all servers.
-
-        :param ready_only: leave out those of servers that are not connected now
-        :raises ClientClosed: the host is closed
-        """
-        self._ensure_open()
-        ready = {name: member.is_ready() for name, member in self._members.items()}
-        return [tool for tool in self._catalog.table.rows(ready) if tool.ready or not ready_only]
-
     def client(self, server: str) -> Client:
         """The client of a server, for everything that is not a tool call.
 
@@ -393,96 +394,6 @@ class Host:
             return member.client
         row = _unstarted(self._known(server))
         raise ConfigError("server %r is not started: %s" % (server, row.error or row.state), file=row.file)
-
-    # -- calls -------------------------------------------------------------------------------------------------
-
-    def call_tool(
-        self,
-        name: str,
-        arguments: Optional[Mapping[str, Any]] = None,
-        *,
-        timeout: Timeout = DEFAULT,
-        on_progress: Optional[Callable[[Progress], Any]] = None,
-        check: bool = True,
-    ) -> ToolResult:
-        """Call a tool by the name that the model sees. Otherwise as :meth:`Client.call_tool`.
-
-        :param timeout: seconds, or a :class:`~mcpsync.Timeouts`; by default what the config says for the server
-        :raises ConfigError: there is no such tool; the message names those that are near
-        :raises ToolError: the tool failed, and ``check`` is set
-        :raises ConnectionLost: its server is not connected
-        :raises ClientClosed: the host is closed
-        """
-        self._ensure_open()
-        table = self._catalog.table
-        key = table.find(name)
-        if key is None:
-            raise ConfigError(self._unknown_tool(name))
-        return self._members[key.server].client.call_tool(
-            key.tool, arguments, timeout=timeout, on_progress=on_progress, check=check
-        )
-
-    def _unknown_tool(self, name: str) -> str:
-        near = self._catalog.table.nearest(name)
-        hint = "; did you mean %s?" % " or ".join(near) if near else ""
-        return "there is no tool %.100r%s" % (name, hint)
-
-    def export_tools(self, format: str) -> List[Dict[str, Any]]:
-        """The tools that can be called now, as definitions for a model's API.
-
-        :param format: ``"openai"``
-        :raises ValueError: the format is not known
-        :raises ClientClosed: the host is closed
-        """
-        from mcpsync.export import get_format
-
-        form = get_format(format)
-        return [
-            form.tool(tool.name, tool.definition.description, tool.definition.input_schema)
-            for tool in self.tools(ready_only=True)
-        ]
-
-    def dispatch(self, format: str, tool_call: Any, *, timeout: Timeout = DEFAULT) -> Dict[str, Any]:
-        """Make one tool call of a model, and give the message that answers it.
-
-        What the model or a server did wrong (an unknown tool, broken arguments, a tool that fails, a call that takes
-        too long, a server that is gone) becomes an error message for the model.
-
-        :param format: ``"openai"``
-        :param tool_call: one tool call of the model's answer, as a dict or as an object of the API's package
-        :param timeout: seconds, or a :class:`~mcpsync.Timeouts`; by default what the config says for the server
-        :raises TypeError: that is no tool call
-        :raises ValueError: format or timeout are wrong
-        :raises ClientClosed: the host is closed
-        """
-        from mcpsync.export import get_format
-
-        form = get_format(format)
-        call = form.parse_call(tool_call)
-        Timeouts().for_call(timeout if timeout is not DEFAULT else None)  # a wrong one is not the model's mistake
-        self._ensure_open()
-        text, failed = self._answer(call, timeout)
-        return form.result(call, text, is_error=failed)
-
-    def _answer(self, call: ToolCall, timeout: Timeout) -> tuple[str, bool]:
-        """The text for the model, and whether it tells of an error."""
-        if call.problem is not None:
-            return call.problem, True
-        key = self._catalog.table.find(call.name)
-        if key is None:
-            return self._unknown_tool(call.name), True
-        try:
-            client = self._members[key.server].client
-            result = client.call_tool(key.tool, call.arguments, timeout=timeout, check=False)
-        except ClientClosed:
-            raise
-        except ValueError as error:  # the model's JSON could be read, but not written again: nested too deeply, say
-            return "The arguments cannot be sent: %s" % error, True
-        except RequestTimeout as error:
-            return "%s; the call was cancelled" % error, True
-        except McpError as error:
-            return str(error), True
-        return render_result(result), result.is_error
 
 
 def _unpickled(config: Config, arguments: Dict[str, Any]) -> Host:
@@ -517,6 +428,14 @@ def _member(
         return chosen.allows(exposed_name(server, tool))
 
     return Member(entry, options.of(entry.config), allows, catalog, crew, schemas)
+
+
+def _reserved(taken: FrozenSet[str], own: ContextTools, server: str) -> FrozenSet[str]:
+    return taken | own.reserved(server)
+
+
+def _unmarked(text: str, server: str, what: str, shown: Any) -> str:
+    return text
 
 
 def _announcing(announcer: Optional[Announcer], host: Callable[[], Optional[Host]]) -> Callable[[], None]:

@@ -38,6 +38,7 @@ from mcpsync.host.queueing import Turnstile
 from mcpsync.host.reach import load_before_threads, reach
 from mcpsync.host.roster import Entry
 from mcpsync.host.schema_cache import SchemaCache, fingerprint
+from mcpsync.host.sharing import share_texts
 from mcpsync.host.status import ServerStatus
 from mcpsync.types import Tool
 
@@ -85,6 +86,7 @@ class Member:
     :param schemas: remembers its tools for the next time
     :ivar client: its client
     :ivar turnstile: where its calls queue; None if they may run at the same time
+    :ivar timeouts: how long its calls may take, and the rest
     :ivar connect_seconds: how long connecting may take
     :ivar pending: nothing is known yet of the attempt that the host's ``open`` waits for
     """
@@ -105,10 +107,10 @@ class Member:
         self._filter = ToolFilter(config.tools_include, config.tools_exclude)
         self._catalog = catalog
         self._crew = crew
-        self._timeouts: Timeouts = options["timeouts"]
+        self.timeouts: Timeouts = options["timeouts"]
         self._backoff: Backoff = options.get("backoff", Backoff())
         self._observer = _Observer()
-        self.connect_seconds = self._timeouts.connect
+        self.connect_seconds = self.timeouts.connect
         self._schemas = schemas
         self._fingerprint = None if entry.factory is not None else fingerprint(config)
         self._options = options
@@ -286,7 +288,7 @@ class Member:
 
     def _attempt(self) -> Optional[McpError]:
         """Connect if need be, list, hand over. Gives what went wrong."""
-        deadline = Deadline(self._timeouts.connect)
+        deadline = Deadline(self.timeouts.connect)
         with self._lock:
             self._stale = False
         try:
@@ -318,9 +320,11 @@ class Member:
         seconds = max(_LEAST_LISTING, deadline.remaining() or 0.0)
         incomplete: Optional[PageLimit] = None
         try:
-            tools = self.client.list_tools(timeout=self._timeouts.override(call=seconds, idle=None, total=seconds))
+            tools = self.client.list_tools(timeout=self.timeouts.override(call=seconds, idle=None, total=seconds))
         except PageLimit as error:
             tools, incomplete = error.partial, error
+        for tool in tools:
+            share_texts(tool.input_schema)
         return tools, incomplete
 
     def _chosen(self, tools: Sequence[Tool]) -> List[Tool]:

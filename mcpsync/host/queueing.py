@@ -24,7 +24,7 @@ class Turnstile:
 
     def __init__(self, server: str) -> None:
         self._server = server
-        self._lock = threading.Lock()  # guards the fields below
+        self._lock = threading.RLock()  # guards the fields below
         self._owner: Optional[int] = None
         self._waiting: Deque[Any] = deque()
 

@@ -7,11 +7,11 @@ itself. Text comes from a server: it is data, and what stands in brackets is kep
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from mcpsync.types import ToolResult
 
-__all__ = ["DEFAULT_LIMIT", "render_result"]
+__all__ = ["DEFAULT_LIMIT", "render_blocks", "render_result"]
 
 #: Characters of a result that a model gets by default.
 DEFAULT_LIMIT = 100_000
@@ -26,7 +26,7 @@ def render_result(result: ToolResult, *, limit: int = DEFAULT_LIMIT) -> str:
     """
     content = result.raw.get("content")
     blocks = content if isinstance(content, list) else []
-    parts = [_block(block) for block in blocks]
+    parts = [render_blocks(blocks)] if blocks else []
     structured = result.raw.get("structuredContent")
     if structured is not None and not any(_carries(block, structured) for block in blocks):
         parts.append("[structuredContent]\n" + _indented(structured))
@@ -34,6 +34,11 @@ def render_result(result: ToolResult, *, limit: int = DEFAULT_LIMIT) -> str:
     if not text:
         return "[the tool reported an error with no detail]" if result.is_error else "[no content]"
     return _bounded(text, limit)
+
+
+def render_blocks(blocks: Sequence[Any]) -> str:
+    """Content blocks in their order, each as text."""
+    return "\n".join(_block(block) for block in blocks)
 
 
 def _indented(value: Any) -> str:

@@ -112,10 +112,11 @@ def entries_of(
     config, factories = _taken_apart(servers, os.environ if environ is None else environ)
     entries: Dict[str, Entry] = {}
     for name, server in config.servers.items():
+        whole = name
         if namespace is not None:
             _check_name(name, "the name of a server of the source %r" % source)
-            server = replace(server, name="%s__%s" % (namespace, name))
-        entries[server.name] = Entry(server, source, config.source, factories.get(name))
+            whole = "%s__%s" % (namespace, name)
+        entries[whole] = Entry(replace(server, name=whole), source, config.source, factories.get(name))
     return entries
 
 

@@ -113,5 +113,5 @@ def test_result() -> None:
 
 
 def test_unknown_format_lists_those_that_are_known() -> None:
-    with pytest.raises(ValueError, match="there is no format 'morse': known are openai"):
+    with pytest.raises(ValueError, match="there is no format 'morse': known are anthropic, gemini, langchain, openai"):
         get_format("morse")

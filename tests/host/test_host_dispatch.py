@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from mcpsync import Host, Timeouts
-from mcpsync.export import openai
+from mcpsync.export import reading
 from tests.host.watching import DEMO, QUICK, entry, host_of, row
 from tests.peers.scripted import peer
 
@@ -84,7 +84,7 @@ def test_arguments_that_can_be_read_and_not_written_are_the_models_mistake(
     """What the limits of reading and writing are differs by interpreter: here writing is the narrower one."""
     circle: Dict[str, Any] = {}
     circle["text"] = circle
-    monkeypatch.setattr(openai.json, "loads", lambda text, **options: circle)
+    monkeypatch.setattr(reading.json, "loads", lambda text, **options: circle)
     assert demo.dispatch("openai", tool_call("mcp__demo__echo"))["content"].startswith(
         "Error: The arguments cannot be sent:"
     )
