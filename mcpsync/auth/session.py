@@ -110,7 +110,7 @@ class Session:
 
     def renew_locks(self) -> None:
         """At first, and in a forked child, where no flight goes on."""
-        self._lock = threading.Lock()  # guards the flight
+        self._lock = threading.RLock()  # guards the flight
         self._flight: Optional[Flight] = None
 
     def __repr__(self) -> str:
@@ -332,9 +332,8 @@ class Session:
         """The refresh that is under way, or a new one."""
         with self._lock:
             flight = self._flight
-            if flight is not None and not flight.over:
-                return flight
-            flight = self._flight = Flight("refreshing the access token", token, lambda: self._renew(token))
+            if flight is None or flight.over:
+                flight = self._flight = Flight("refreshing the access token", token, lambda: self._renew(token))
         flight.start("mcpsync-%s-refresh" % self.name)
         return flight
 

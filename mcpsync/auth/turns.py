@@ -26,7 +26,7 @@ class Turn:
 
 
 _turns: weakref.WeakValueDictionary[Hashable, Turn] = weakref.WeakValueDictionary()
-_lock = threading.Lock()  # guards the table
+_lock = threading.RLock()  # guards the table
 
 
 def turn_for(vault: Vault) -> Turn:
@@ -43,7 +43,7 @@ def turn_for(vault: Vault) -> Turn:
 
 def _after_fork() -> None:
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     _turns.clear()
 
 

@@ -231,9 +231,9 @@ class AbortableMixin:
         try:
             head = "".join(lines).encode("latin-1")
         except UnicodeEncodeError:  # a cookie that the user has put into the session
-            raise http.client.HTTPException("a header has characters that cannot be sent") from None
+            head = b""
         if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines):
-            raise http.client.HTTPException("a header has a line end in it")
+            raise http.client.HTTPException("a header has a line end in it, or characters that cannot be sent")
         # the request line, then an empty line, which comes after the headers
         head = b"%s%s\r\n" % (b"".join(pieces)[:-2], head)
         try:

@@ -63,6 +63,7 @@ class Exchange:
         "_done",
         "_guard",
         "_lock",
+        "_outer",
         "_waker",
         "began",
         "connects",
@@ -80,6 +81,8 @@ class Exchange:
         self.began = False
         self.connects = False
         self.made: Any = None
+        # what its thread drove before, and does again afterwards: a signal handler or a __del__ may make a call amidst
+        self._outer: Optional[Exchange] = None
         self._lock = threading.RLock()  # guards the fields below
         self.reason: Optional[str] = None
         self._done = False
@@ -143,18 +146,20 @@ class Exchange:
     @contextmanager
     def driven(self) -> Iterator[None]:
         """This thread drives the exchange, and is not the last one to do so."""
+        outer = current()
         _local.exchange = self
         try:
             yield
         finally:
-            _local.exchange = None
+            _local.exchange = outer
 
     def __enter__(self) -> Exchange:
+        self._outer = current()
         _local.exchange = self
         return self
 
     def __exit__(self, *error: Any) -> None:
-        _local.exchange = None
+        _local.exchange, self._outer = self._outer, None
         self.finish()
 
     # -- for the connection ------------------------------------------------------------------------------------

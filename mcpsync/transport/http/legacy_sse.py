@@ -64,7 +64,7 @@ class LegacySse:
         self._early: List[Event] = []
         self._post_url = ""
         self._lost: Optional[McpError] = None
-        self._lock = threading.Lock()  # guards the two below: one thread at a time has the response
+        self._lock = threading.RLock()  # guards the two below: one thread at a time has the response
         self._held = False
         self._closed = False
         self._free = threading.Event()
@@ -214,7 +214,7 @@ class LegacySse:
     def after_fork(self) -> None:
         """In a forked child: the sockets are the parent's."""
         self._life.after_fork()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._closed = True
         self._free.set()
 
