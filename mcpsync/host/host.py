@@ -22,7 +22,7 @@ from mcpsync.host.kept import Kept
 from mcpsync.host.member import Member
 from mcpsync.host.names import exposed_name
 from mcpsync.host.render import DEFAULT_LIMIT
-from mcpsync.host.roster import Changes, Entry, Servers, entries_of, joined
+from mcpsync.host.roster import Changes, Entry, Servers, entries_of, joined, replaced
 from mcpsync.host.schema_cache import SchemaCache
 from mcpsync.host.serving import Serving
 from mcpsync.host.settings import ClientOptions, checked_connect_timeout
@@ -317,11 +317,7 @@ class Host(Serving):
         if again is None:
             raise ConfigError("the host was not made of a file: give apply_config() the new config")
         given = entries_of(again, environ=environ)
-        changes = self._change(
-            lambda old: {
-                **joined({name: entry for name, entry in old.items() if entry.source != "user"}, given),
-            }
-        )
+        changes = self._change(lambda old: replaced(old, given))
         if isinstance(again, Config):
             self.config = again
         return changes

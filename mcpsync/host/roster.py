@@ -17,7 +17,7 @@ from mcpsync.errors import ConfigError
 if TYPE_CHECKING:
     from mcpsync.transport.base import TransportFactory
 
-__all__ = ["SOURCES", "Changes", "Entry", "Servers", "entries_of", "joined"]
+__all__ = ["SOURCES", "Changes", "Entry", "Servers", "entries_of", "joined", "replaced"]
 
 #: Who can bring servers: the user's config, the program, a plugin of it.
 SOURCES = ("user", "host", "plugin")
@@ -37,25 +37,30 @@ class Entry:
     :ivar source: ``user``, ``host`` or ``plugin``
     :ivar file: of the config; None for one given in memory
     :ivar factory: makes its transports, for a server in this process
+    :ivar denied: what the host's policy has against starting it; None if nothing
     """
 
     config: ServerConfig
     source: str = "user"
     file: Optional[str] = None
     factory: Optional[Callable[..., Any]] = None
+    denied: Optional[str] = None
 
     @property
     def obstacle(self) -> Optional[str]:
         """The state of a server that is not started; None if it is."""
         if self.config.error is not None:
             return "invalid"
-        return None if self.config.enabled else "disabled"
+        if not self.config.enabled:
+            return "disabled"
+        return None if self.denied is None else "denied"
 
     def same_as(self, other: Entry) -> bool:
         """Whether a server that runs by the one runs by the other too."""
         return (
             _comparable(self.config) == _comparable(other.config)
             and self.source == other.source
+            and self.denied == other.denied
             and self.factory is other.factory
         )
 
@@ -162,3 +167,13 @@ def joined(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> Dict[str, Entr
                 server=name,
             )
     return {**old, **new}
+
+
+def replaced(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> Dict[str, Entry]:
+    """The new ones, which are the user's, and of the old ones those from elsewhere.
+
+    :raises ConfigError: a name is taken by a server from elsewhere
+    """
+    others = {name: entry for name, entry in old.items() if entry.source != "user"}
+    joined(others, new)
+    return {**new, **others}

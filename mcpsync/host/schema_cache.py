@@ -75,7 +75,7 @@ class SchemaCache:
             tools = _read(self._path(key))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError, RecursionError, McpError) as error:
+        except (OSError, LookupError, ValueError, TypeError, RecursionError, McpError) as error:
             logger.info("mcpsync: host: a file of the schema cache is of no use (%s)", type(error).__name__)
             return None
         with self._lock:
