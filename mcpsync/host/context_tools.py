@@ -97,6 +97,9 @@ class ContextTools:
         if "shared" in self._kinds and name in SHARED:
             call = {"mcp_resources": self._resources, "mcp_prompts": self._prompts, "mcp_result": self._result}[name]
             return lambda arguments, timeout: _answered(call, arguments, clients(), timeout)
+        if name not in self._pairs and "per_server" in self._kinds:
+            for server in clients():  # one that lists no tools has had no names reserved yet
+                self._pair_names(server)
         if name not in self._pairs:
             return None
         server, action = self._pairs[name]
