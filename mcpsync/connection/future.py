@@ -8,7 +8,9 @@ from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Callable, List, Optional, Set, TypeVar
 
-from mcpsync.connection.threads import Condition, forbid_blocking
+from mcpsync.connection import threads
+from mcpsync.connection.threads import SIGNAL_SECONDS, Condition, forbid_blocking
+from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectionLost, McpError, RequestCancelled
 
 __all__ = ["CallFuture"]
@@ -112,7 +114,7 @@ class CallFuture(Future[T]):
         self._sleepers.append(sleeper)  # before the look: who settles it sets the state, and looks at the list then
         if self.done():
             return
-        if not sleeper.acquire(True, -1 if timeout is None else max(0.0, min(timeout, _thread.TIMEOUT_MAX))):
+        if not _sleep(sleeper, Deadline(timeout)):
             self._sleepers.remove(sleeper)
             raise _NotYet()
 
@@ -149,6 +151,17 @@ class CallFuture(Future[T]):
         self._condition = Condition()
         self._done_callbacks: List[Callable[[Any], object]] = [_wake]
         self.settle(None, self._describe(ConnectionLost("the call was made in the parent process, which has it still")))
+
+
+def _sleep(sleeper: _thread.LockType, deadline: Deadline) -> bool:
+    """Wait until it is released; False if the deadline comes first."""
+    if _thread.get_ident() != threads.main_ident:
+        remaining = deadline.remaining()
+        return sleeper.acquire(True, -1 if remaining is None else remaining)
+    while not sleeper.acquire(True, deadline.sooner(SIGNAL_SECONDS).remaining() or 0.0):
+        if deadline.expired:
+            return False
+    return True
 
 
 def _wake(future: Future[Any]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import queue
+import signal
 import threading
+import time
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from typing import Any, Callable, Dict, List
@@ -134,3 +136,30 @@ def test_answers_that_a_server_does_not_read_do_not_pile_up() -> None:
     with connected(peer) as connection:
         answered = connection.request("tools/call", {"name": "flood"})["answered"]
         assert 1_000 < answered < FLOOD / 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals of POSIX")
+def test_a_signal_that_another_thread_gets_ends_the_wait_for_a_future() -> None:
+    class Struck(Exception):
+        pass
+
+    def strike(number: int, frame: object) -> None:
+        raise Struck
+
+    before = signal.signal(signal.SIGALRM, strike)
+    try:
+        with connected(Peer("stream", "legacy")) as connection:
+            future = submit(connection, "never")
+            # as when it strikes right before this thread sleeps: the sleep goes on
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            start = time.monotonic()
+            with pytest.raises(Struck):
+                future.result(PATIENCE)
+            assert time.monotonic() - start < 2
+            assert not future.done()
+            with pytest.raises(TimeoutError):
+                future.result(0.01)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+        signal.signal(signal.SIGALRM, before)
