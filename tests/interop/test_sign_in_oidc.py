@@ -107,7 +107,7 @@ def test_a_client_that_was_registered_by_hand(method: str, start: Start, chromiu
         "redirect_uris": ["http://127.0.0.1/callback"],
         "grant_types": ["authorization_code", "refresh_token"],
     }
-    with start(clients=[by_hand], registration=False, authMethods=[method]) as peer:
+    with start(clients=[by_hand], registration=False, authMethods=[method], path="/tenants/1") as peer:
         with pytest.raises(mcpsync.AuthError, match="registers no clients on its own"):
             mcpsync.connect(peer.url, auth=oauth(chromium))
         known: Dict[str, Any] = {"client_id": "by hand: 1", "client_secret": SECRET}
@@ -115,6 +115,7 @@ def test_a_client_that_was_registered_by_hand(method: str, start: Start, chromiu
             mcpsync.connect(peer.url, auth=oauth(chromium, **known, issuer="https://elsewhere.example"))
         with mcpsync.connect(peer.url, auth=oauth(chromium, **known)) as client:
             assert client.call_tool("read").text == READS
+            assert user.credentials().issuer.endswith("/tenants/1")
             control(peer, "expire")
             assert client.call_tool("read").text == READS
             assert client.logout()

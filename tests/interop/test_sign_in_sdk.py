@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Iterator, List
+from typing import Any, Callable, Iterator, List
 
 import pytest
 
@@ -48,6 +49,13 @@ def oauth(chromium: Chromium, decision: str = "Allow", **options: Any) -> mcpsyn
     return mcpsync.OAuth(way=Browser(opener=opener(chromium, pages)), **options)
 
 
+def by_many_threads(action: Callable[[], Any]) -> None:
+    """Have four threads do it at the same time."""
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(action) for _ in range(4)]:
+            done.result()
+
+
 def says(url: str) -> str:
     return "Ada at %s for notes" % url
 
@@ -83,8 +91,17 @@ def test_a_token_that_expires_is_replaced_in_time(mcp2_auth_command: List[str], 
         assert peer.counts("alive")["refresh"] == 1  # each was used once
 
 
-def test_a_token_that_is_refused_is_replaced(peer: HttpPeer, chromium: Chromium, user: User) -> None:
-    with mcpsync.connect(peer.url, auth=oauth(chromium)) as client:
+def test_a_server_in_its_sse_mode(mcp2_auth_command: List[str], chromium: Chromium, user: User) -> None:
+    with HttpPeer([*mcp2_auth_command, "--sse"]) as peer, mcpsync.connect(peer.url, auth=oauth(chromium)) as client:
+        assert client.call_tool("whoami").text == says(peer.url)
+        control(peer, "expire")
+        assert client.call_tool("whoami").text == says(peer.url)
+        assert events(peer, "registered", "asked", "refreshed") == [1, 1, 1]
+
+
+@pytest.mark.parametrize("protocol", ["2026-07-28", "2025-11-25"])
+def test_a_token_that_is_refused_is_replaced(protocol: str, peer: HttpPeer, chromium: Chromium, user: User) -> None:
+    with mcpsync.connect(peer.url, auth=oauth(chromium), protocol=protocol) as client:
         before = events(peer, "refreshed", "asked")
         control(peer, "expire")
         assert client.call_tool("whoami").text == says(peer.url)
@@ -105,9 +122,20 @@ def test_a_sign_in_that_was_revoked(peer: HttpPeer, chromium: Chromium, user: Us
         with pytest.raises(mcpsync.NeedsLogin):
             client.call_tool("whoami")
         assert events(peer, "registered", "asked") == before
-        client.login()
+        by_many_threads(client.login)
         assert client.call_tool("whoami").text == says(peer.url)
         assert events(peer, "registered", "asked") == [before[0], before[1] + 1]
+
+
+def test_a_server_that_starts_anew_knows_nothing(mcp2_auth_command: List[str], chromium: Chromium, user: User) -> None:
+    with HttpPeer(mcp2_auth_command) as peer, mcpsync.connect(peer.url, auth=oauth(chromium)) as client:
+        assert client.call_tool("whoami").text == says(peer.url)
+        peer.restart()
+        with pytest.raises(mcpsync.NeedsLogin, match="invalid_client"):
+            client.call_tool("whoami")
+        client.login()
+        assert client.call_tool("whoami").text == says(peer.url)
+        assert events(peer, "registered", "asked") == [1, 1]
 
 
 def test_signing_out(peer: HttpPeer, chromium: Chromium, user: User) -> None:

@@ -1,7 +1,7 @@
 """The official SDK's own authorization server and the MCP server that it guards, on one port of 127.0.0.1.
 
-``mcp2_auth_server.py [--port N] [--access-seconds N]``; it prints the URL of the MCP server when it listens. The
-pages where people sign in and consent are of this file, the OAuth endpoints are the SDK's. Beside them:
+``mcp2_auth_server.py [--port N] [--access-seconds N] [--sse]``; it prints the URL of the MCP server when it listens.
+The pages where people sign in and consent are of this file, the OAuth endpoints are the SDK's. Beside them:
 ``GET /counts``, with ``events`` (how often what happened) and ``alive`` (how many tokens are good); and
 ``POST /control/expire`` (the access tokens are no longer good), ``/control/revoke`` (nor the refresh tokens).
 """
@@ -149,11 +149,11 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         )
 
 
-def server_of(provider: Provider) -> MCPServer:
-    """The MCP server, with the pages."""
+def server_of(provider: Provider, path: str) -> MCPServer:
+    """The MCP server at that path, with the pages."""
     settings = AuthSettings(
         issuer_url=provider.issuer,  # as text: AnyHttpUrl would add a slash, and it were another issuer
-        resource_server_url=provider.issuer + "/mcp",
+        resource_server_url=provider.issuer + path,
         required_scopes=[SCOPE],
         client_registration_options=ClientRegistrationOptions(
             enabled=True, valid_scopes=[SCOPE], default_scopes=[SCOPE]
@@ -207,14 +207,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--access-seconds", type=int, default=3600)
+    parser.add_argument("--sse", action="store_true")
     asked = parser.parse_args()
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", asked.port))
     listening.listen(128)
     issuer = "http://127.0.0.1:%d" % listening.getsockname()[1]
-    app = server_of(Provider(issuer, asked.access_seconds)).streamable_http_app()
-    print(issuer + "/mcp", flush=True)
+    path = "/sse" if asked.sse else "/mcp"
+    server = server_of(Provider(issuer, asked.access_seconds), path)
+    app = server.sse_app() if asked.sse else server.streamable_http_app()
+    print(issuer + path, flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)).run(sockets=[listening])
 
 

@@ -3,7 +3,7 @@
 // `oidc_server.cjs [--settings JSON]`, with NODE_PATH on the folder of its packages; it prints the URL of the MCP server
 // when it listens. Settings: `accessSeconds`; `registration` (clients register themselves); `authMethods`;
 // `clients` (registered by hand); `documents` (clients may be metadata documents); `namesScopes` (the authorization
-// server's metadata names those of the MCP server). Access tokens are JWTs for that one resource, refresh tokens are
+// server's metadata names those of the MCP server); `path` (of the authorization server). Access tokens are JWTs for that one resource, refresh tokens are
 // good for one use, PKCE is required, and the pages are those that the package has for development.
 //
 // The MCP server wants the scope `read`, and `write` for the tool of that name. Beside it: `GET /counts`, with `events`
@@ -25,6 +25,7 @@ const settings = {
     clients: [],
     documents: false,
     namesScopes: true,
+    path: "",
     ...(given.includes("--settings") ? JSON.parse(given[given.indexOf("--settings") + 1]) : {}),
 };
 const SCOPES = ["read", "write"];
@@ -138,11 +139,17 @@ async function listen(server) {
 async function main() {
     const authorization = http.createServer();
     const resources = http.createServer();
-    const issuer = await listen(authorization);
+    const issuer = (await listen(authorization)) + settings.path;
     const origin = await listen(resources);
     const resource = origin + "/mcp";
     const provider = providerOf(issuer, resource);
-    authorization.on("request", provider.callback());
+    const serve = provider.callback();
+    authorization.on("request", (req, res) => {
+        if (!req.url.startsWith(settings.path + "/")) return res.writeHead(404).end();
+        req.originalUrl = req.url; // from which the package learns the path
+        req.url = req.url.slice(settings.path.length);
+        return serve(req, res);
+    });
     const keys = createLocalJWKSet(await (await fetch(issuer + "/jwks")).json());
 
     resources.on("request", async (req, res) => {
