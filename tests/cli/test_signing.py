@@ -11,9 +11,11 @@ from typing import Any, Dict, Iterator, Tuple
 
 import pytest
 
+from mcpsync.auth.store_keys import new_key
 from tests.cli.command import MCPSYNC, document, environment, mcpsync
 from tests.peers.authorization import AuthorizationServer, ProtectedServer, browse
 from tests.peers.http_servers import Modern
+from tests.peers.machines import BoundServer, MachineServer, new_pem, public_of
 
 SECONDS = 30
 BROWSER = """
@@ -142,3 +144,38 @@ def test_wrong_arguments(arguments: Tuple[str, ...], text: str) -> None:
     done = mcpsync(*arguments)
     assert done.returncode == 2
     assert text in done.stderr
+
+
+def test_a_program_that_nobody_signs_in_for(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCPSYNC_STORE_KEY", new_key())
+    pem = new_pem()
+    (tmp_path / "key.pem").write_text(pem)
+    said = {"grant": "client_credentials", "clientId": "agent", "privateKeyFile": str(tmp_path / "key.pem")}
+    keys = {"agent": (public_of(pem), "ES256")}
+    with (
+        MachineServer(keys=keys, bound=True, auth_methods=["private_key_jwt"]) as server,
+        BoundServer(server, behaviour=Modern(), challenge_scope="a") as resource,
+    ):
+        file = config(tmp_path / "other.json", resource.url, oauth={**said, "dpop": True})
+        for _ in range(2):
+            done = mcpsync("call", "work", "--config", file)
+            assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+        assert len(server.token_requests) == 1
+        (account,) = document("auth", "status")["accounts"]
+        assert account["state"].startswith("signed in for ")
+        assert {name: account[name] for name in ("account", "grant", "issuer", "scopes", "bound", "refreshes")} == {
+            "account": "web",
+            "grant": "client_credentials",
+            "issuer": server.issuer,
+            "scopes": ["a"],
+            "bound": True,
+            "refreshes": False,
+        }
+        assert "client_credentials, bound to a key" in mcpsync("auth", "status").stdout
+        assert [each.name for each in home.iterdir()] == ["credentials.encrypted"]
+        monkeypatch.setenv("MCPSYNC_STORE_KEY", new_key())
+        for words in (("call", "work", "--config", file), ("auth", "status")):
+            refused = mcpsync(*words)
+            assert refused.returncode != 0
+            assert "locked with another one than a key that was given; nothing was changed" in refused.stderr
+            assert "Traceback" not in refused.stderr
