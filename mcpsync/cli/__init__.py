@@ -3,6 +3,7 @@
 * :mod:`mcpsync.cli.arguments`: the command line, and :mod:`mcpsync.cli.values`: the arguments of tools and prompts
 * :mod:`mcpsync.cli.app`: from the command line to an exit code
 * :mod:`mcpsync.cli.servers`: which servers are meant
+* :mod:`mcpsync.cli.configs`: commands on config files
 * :mod:`mcpsync.cli.listings`, :mod:`mcpsync.cli.actions`, :mod:`mcpsync.cli.demo`: the commands
 * :mod:`mcpsync.cli.output`, :mod:`mcpsync.cli.text`, :mod:`mcpsync.cli.progress`: what is shown
 * :mod:`mcpsync.cli.asking`: questions of a server, on the terminal

@@ -71,6 +71,10 @@ def _run(argv: List[str], output: Output, verbose: bool) -> int:
                 from mcpsync.cli.signing import run_signing
 
                 return run_signing(invocation, output)
+            if invocation.command in ("servers", "add", "remove", "import", "config"):
+                from mcpsync.cli.configs import run_config
+
+                return run_config(invocation, output)
             if invocation.command in ("call", "read", "prompt"):
                 from mcpsync.cli.actions import run_action
 

@@ -41,6 +41,11 @@ COMMANDS: Dict[str, Command] = {
     "prompt": Command("NAME [KEY=VALUE ...]", 1, None, "have a prompt filled in"),
     "ping": Command("", 0, 0, "ask for a sign of life"),
     "info": Command("", 0, 0, "show what a server says of itself"),
+    "servers": Command("", 0, 0, "list the servers of a config file, without starting any"),
+    "add": Command("NAME", 1, 1, "add a server to a config file"),
+    "remove": Command("NAME", 1, 1, "take a server out of a config file"),
+    "import": Command("FILE", 1, 1, "copy the servers of another program's config file"),
+    "config": Command("check [FILE]", 1, 2, "say all that is wrong with a config file"),
     "login": Command("SERVER", 1, 1, "sign in: to a URL, or to the server of that name in a config file"),
     "logout": Command("SERVER", 1, 1, "sign out there, for all processes of yours"),
     "auth": Command("status", 1, 1, "show where you are signed in"),
@@ -48,7 +53,8 @@ COMMANDS: Dict[str, Command] = {
 
 
 _SIGNING = ("login", "logout")
-_OF_SERVERS = tuple(name for name in COMMANDS if name not in ("demo", "auth", *_SIGNING))
+_OF_CONFIGS = ("servers", "add", "remove", "import", "config")
+_OF_SERVERS = tuple(name for name in COMMANDS if name not in ("demo", "auth", *_SIGNING, *_OF_CONFIGS))
 
 
 class Invocation(NamedTuple):
@@ -59,6 +65,8 @@ class Invocation(NamedTuple):
     :ivar env: variables for the server; never shown
     :ivar url: of a server that is reached, in place of a command
     :ivar headers: for that; never shown
+    :ivar dialect: the layout of the config file, None where it is to be recognised
+    :ivar given_env: of ``add``: variables to write, None for one that is to stay a variable
     """
 
     command: str
@@ -79,6 +87,8 @@ class Invocation(NamedTuple):
     scope: Optional[str] = None
     client_id: Optional[str] = None
     callback_port: Optional[int] = None
+    dialect: Optional[str] = None
+    given_env: Mapping[str, Optional[str]] = {}
 
     def __repr__(self) -> str:
         return "Invocation(%r)" % self.command  # no more of it: variables and arguments may be secrets
@@ -162,11 +172,18 @@ def parse(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> Invoc
         raise HelpWanted(parser.format_help().rstrip())
     _check_words(name, command, words, parser)
     found = {key: value for key, value in vars(options).items() if value is not None and key != "help"}
-    found["env"] = _variables(found.get("env", ()), environ)
-    found["headers"] = _headers(found.get("headers", ()), environ)
+    if name == "add":  # into a file, variables go as variables
+        found["given_env"] = dict(_named(each) for each in found.pop("env", ()))
+        found["headers"] = dict(_header(each) for each in found.get("headers", ()))
+    else:
+        found["env"] = _variables(found.get("env", ()), environ)
+        found["headers"] = _headers(found.get("headers", ()), environ)
     invocation = Invocation(name, words, server_command, **found)
     if name in _SIGNING:
         return _with_server(invocation)
+    if name in _OF_CONFIGS:
+        _check_config_command(invocation)
+        return invocation
     _check_target(invocation)
     return invocation
 
@@ -202,7 +219,18 @@ def _parser(name: str, command: Command) -> _Parser:
         add("--scope", metavar="'A B'", help="to ask for; by default what the server says")
         add("--client-id", metavar="ID", help="of a client that was registered beforehand")
         add("--callback-port", metavar="PORT", type=_port, help="that this client was registered with")
-    if name in (*_SIGNING, "auth"):
+    if name in _OF_CONFIGS:
+        add("--config", metavar="FILE", help="the config file; by default mcp.json in ~/.mcpsync")
+        whose = "FILE" if name == "import" else "the file"
+        add("--dialect", metavar="NAME", help="the layout of %s, if it is not to be recognised" % whose)
+    if name == "add":
+        add("--url", metavar="URL", help="of a server that is reached over HTTP; else its command goes behind --")
+        add("--header", metavar="'NAME: VALUE'", action="append", dest="headers",
+            help="for each request to the URL; ${VARIABLE} in the value stays a variable")  # fmt: skip
+        add("--transport", choices=("auto", "http", "sse"), help="for the URL")
+        add("--env", metavar="NAME[=VALUE]", action="append",
+            help="a variable for the server; without a value, that of the environment when it is started")  # fmt: skip
+    if name in (*_SIGNING, *_OF_CONFIGS, "auth"):
         add("--json", action="store_true", help="JSON on stdout, and nothing else there")
     if name in _OF_SERVERS:
         add("--config", metavar="FILE", help="a config file with servers, as other MCP hosts have them")
@@ -281,6 +309,38 @@ def _variables(given: Iterable[str], environ: Mapping[str, str]) -> Dict[str, st
     return found
 
 
+def _named(given: str) -> Tuple[str, Optional[str]]:
+    name, equals, value = given.partition("=")
+    if not name:
+        raise ConfigError("--env takes NAME=VALUE, or NAME for a variable of the environment")
+    return name, value if equals else None
+
+
+def _header(given: str) -> Tuple[str, str]:
+    name, colon, value = given.partition(":")
+    if not colon or not name.strip():
+        raise ConfigError("--header takes 'NAME: VALUE', as 'Authorization: Bearer ${TOKEN}'")
+    return name.strip(), value.strip()
+
+
+def _check_config_command(invocation: Invocation) -> None:
+    name = invocation.command
+    if name == "config" and invocation.words[0] != "check":
+        raise ConfigError("config: there is only 'mcpsync config check [FILE]'")
+    if name == "config" and len(invocation.words) > 1 and invocation.config is not None:
+        raise ConfigError("config check: give FILE or --config FILE, not both")
+    if name != "add":
+        if invocation.server_command is not None:
+            raise ConfigError("%s takes no server command: take away what stands behind --" % name)
+        return
+    if (invocation.url is None) == (not invocation.server_command):
+        raise ConfigError("add: give --url URL, or -- and the command that starts the server")
+    if invocation.url is None and (invocation.headers or invocation.transport != "auto"):
+        raise ConfigError("add: %s goes with --url" % ("--header" if invocation.headers else "--transport"))
+    if invocation.url is not None and invocation.given_env:
+        raise ConfigError("add: --env is for a server that is started, and not for --url")
+
+
 def _headers(given: Sequence[str], environ: Mapping[str, str]) -> Dict[str, str]:
     if not given:
         return {}
@@ -288,13 +348,11 @@ def _headers(given: Sequence[str], environ: Mapping[str, str]) -> Dict[str, str]
 
     found: Dict[str, str] = {}
     for each in given:
-        name, colon, value = each.partition(":")
-        if not colon or not name.strip():
-            raise ConfigError("--header takes 'NAME: VALUE', as 'Authorization: Bearer ${TOKEN}'")
-        expanded = expand(value.strip(), Values(environ))
+        name, value = _header(each)
+        expanded = expand(value, Values(environ))
         if expanded.missing:
-            raise ConfigError("--header %s: the variable %s is not set" % (name.strip(), expanded.missing[0]))
-        found[name.strip()] = expanded.text
+            raise ConfigError("--header %s: the variable %s is not set" % (name, expanded.missing[0]))
+        found[name] = expanded.text
     return found
 
 

@@ -99,6 +99,8 @@ class Dialect:
     :ivar roots: the places where its servers may stand, a map or (``list_root``) a list of entries with a ``name``
     :ivar keys: each key that a server may have, and the field that it fills
     :ivar nested: keys whose value may be a map, and the fields that the keys in there fill
+    :ivar command_list: ``command`` is a list with the arguments
+    :ivar written_types: what is written for a transport, where that is not its own name
     :ivar milliseconds: the keys, as they are spelled, whose numbers are milliseconds; all others are seconds
     :ivar remarks: keys that mean something elsewhere, and what to say about them
     :ivar unused: keys of the layout that are read over, with a warning
@@ -132,6 +134,8 @@ class Dialect:
     keys: Mapping[str, str] = field(default_factory=lambda: COMMON)
     nested: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     list_root: bool = False
+    command_list: bool = False
+    written_types: Mapping[str, str] = field(default_factory=dict)
     milliseconds: FrozenSet[str] = frozenset()
     remarks: Mapping[str, str] = field(default_factory=lambda: PERMISSIONS)
     unused: FrozenSet[str] = frozenset()

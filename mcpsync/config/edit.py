@@ -26,7 +26,7 @@ from mcpsync.config.read import Document, Source, parse, read_source
 from mcpsync.config.spans import Node, find
 from mcpsync.errors import ConfigError
 
-__all__ = ["add_server", "change_server", "remove_server"]
+__all__ = ["add_server", "change_server", "layout_of", "remove_server"]
 
 _TRIES = 5
 _BY_HAND = "cannot be edited without touching other parts of the file: change it by hand"
@@ -272,6 +272,15 @@ def _plain(value: Any) -> Any:
 class _Seen(NamedTuple):
     source: Source
     exists: bool
+
+
+def layout_of(file: str, dialect: Optional[str] = None) -> Dialect:
+    """The layout that a server added to this file would have.
+
+    :raises ConfigError: the file cannot be read, or there is no such layout
+    """
+    path = os.path.realpath(os.path.expanduser(file))
+    return _Text(_seen(path, True).source, None if dialect is None else forced(dialect)).dialect
 
 
 def _rewritten(file: str, dialect: Optional[str], edit: Callable[[_Text], str], *, make: bool = False) -> str:

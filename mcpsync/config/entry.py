@@ -210,7 +210,7 @@ class Entry:
         """The value of a variable that the entry names."""
         if not self.enabled:
             return ""
-        found = self.values.environ.get(name)
+        found = self.values.variable(name)
         if found is None:
             self.wrong(inside, "server %r needs a variable that is not set: %s" % (self.name, name))
         return found or ""

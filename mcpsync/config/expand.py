@@ -64,6 +64,7 @@ class Values:
     :ivar workspace: the folder of the project, None where there is none
     :ivar folder: relative to which files are found
     :ivar on_missing: ``error``, ``empty`` or ``keep``
+    :ivar symbolic: nothing is looked up: variables stay variables, in the form ``${NAME}`` whatever theirs is
     """
 
     environ: Mapping[str, str] = field(repr=False)
@@ -71,6 +72,11 @@ class Values:
     workspace: Optional[str] = None
     folder: str = ""
     on_missing: str = "error"
+    symbolic: bool = False
+
+    def variable(self, name: str) -> Optional[str]:
+        """The value of a variable of the environment, None where it is not set."""
+        return "${%s}" % name if self.symbolic else self.environ.get(name)
 
 
 class Expanded(NamedTuple):
@@ -107,7 +113,9 @@ def expand(text: str, values: Values, forms: FrozenSet[str] = SHELL) -> Expanded
         groups = match.groupdict()
         name = next((groups[kind] for kind in _VARIABLES if groups.get(kind) is not None), None)
         if name is not None:
-            found = values.environ.get(name)
+            if values.symbolic and groups.get("default") is not None:
+                return "${%s:-%s}" % (name, groups["default"])
+            found = values.variable(name)
             if found is None and groups.get("default") is not None:
                 found = groups["default"]
             if found is None:
@@ -131,6 +139,10 @@ def _other(groups: Mapping[str, Optional[str]], values: Values) -> str:
 
     :raises ValueError: there is none, with the reason
     """
+    if values.symbolic and groups.get("folder") is None:
+        raise ValueError("has a value that cannot be copied: write a variable in its place")
+    if values.symbolic:
+        return "${%s}" % groups["folder"]
     wanted = groups.get("input")
     if wanted is not None:
         if values.ask is None:

@@ -25,7 +25,7 @@ from mcpsync.config.registry import entry_of, is_server_json
 from mcpsync.config.server import read_server
 from mcpsync.errors import ConfigError
 
-__all__ = ["load"]
+__all__ = ["load", "load_to_copy"]
 
 _SERVER_MAP = 'a map of server names to servers, as {"web": {"command": "npx", "args": ["-y", "a-server"]}}'
 _MISSING = ("error", "empty", "keep")
@@ -64,6 +64,24 @@ def load(
     """
     if on_missing not in (None, *_MISSING):
         raise ConfigError("on_missing is one of %s" % ", ".join(_MISSING))
+    return _load(source, Values(environ, workspace=workspace, on_missing=on_missing or ""), dialect, inputs, approved)
+
+
+def load_to_copy(source: Union[str, os.PathLike[str]], *, dialect: Optional[str] = None) -> Config:
+    """The same, with variables left as they are, in the form ``${NAME}`` whatever that of the layout is.
+
+    :raises ConfigError: as :func:`load`
+    """
+    return _load(source, Values({}, on_missing="error", symbolic=True), dialect, None, None)
+
+
+def _load(
+    source: Union[str, os.PathLike[str], Mapping[str, Any]],
+    given: Values,
+    dialect: Optional[str],
+    inputs: Optional[Callable[[Input], Optional[str]]],
+    approved: Optional[Callable[[str, str], bool]],
+) -> Config:
     if isinstance(source, Mapping):
         file: Optional[str] = None
         document = Document(source)
@@ -81,12 +99,12 @@ def load(
     may = file is None or approved is None or approved(file, document.digest)
     asking = Asking(inputs)
     asking.read(document.data.get("inputs") if "input" in root.dialect.forms else None, report)
-    values = Values(
-        environ,
-        asking,
-        workspace if workspace is not None else workspace_of(file),
-        os.path.dirname(os.path.abspath(file)) if file is not None else os.getcwd(),
-        on_missing or root.dialect.on_missing,
+    values = replace(
+        given,
+        ask=asking,
+        workspace=given.workspace if given.workspace is not None else workspace_of(file),
+        folder=os.path.dirname(os.path.abspath(file)) if file is not None else os.getcwd(),
+        on_missing=given.on_missing or root.dialect.on_missing,
     )
     switched_on = _switched_on(document.data, root.dialect, report) and may
     servers = _read_servers(document.data, root, switched_on, values, report)

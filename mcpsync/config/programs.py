@@ -280,6 +280,7 @@ _GOOSE = Dialect(
     },
     forms=frozenset({"bare"}),
     expanded=frozenset({"headers"}),
+    written_types={"stdio": "stdio", "http": "streamable_http", "auto": "streamable_http", "sse": "sse"},
     own_kinds=frozenset({"builtin", "platform", "frontend", "inline_python"}),
     unused=frozenset({"bundled"}),
     silent=frozenset({"name", "description", "display_name"}),
@@ -310,6 +311,8 @@ _OPENCODE = Dialect(
     roots=(("mcp", "servers"), ("mcp",)),
     files=("/opencode.json", "/opencode.jsonc"),
     keys={**_OPENCODE_KEYS, "timeout": "connect_timeout"},
+    command_list=True,
+    written_types={"stdio": "local", "http": "remote", "sse": "remote", "auto": "remote"},
     milliseconds=frozenset({"timeout"}),
     forms=frozenset({"brace_env"}),
 )

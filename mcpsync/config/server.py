@@ -159,7 +159,9 @@ def _env(entry: Entry) -> Dict[str, str]:
     found: Dict[str, str] = {}
     if "env_file" in entry:
         path = entry.text("env_file")
-        if path and entry.enabled:
+        if entry.values.symbolic:
+            entry.remark("warning", entry.where("env_file"), "is not copied: name its variables in env")
+        elif path and entry.enabled:
             try:
                 found.update(read_env_file(os.path.join(entry.values.folder, os.path.expanduser(path))))
             except ValueError as error:
@@ -182,8 +184,8 @@ def _named_variables(entry: Entry) -> Dict[str, str]:
         name = item.get("name") if isinstance(item, Mapping) else item
         if not isinstance(name, str) or _variable_problem(name, ""):
             entry.wrong((*inside, index), "is no name for an environment variable")
-        elif name in entry.values.environ:
-            found[name] = entry.values.environ[name]
+        elif entry.values.variable(name) is not None:
+            found[name] = entry.values.variable(name) or ""
         elif entry.enabled:
             entry.remark("warning", (*inside, index), "the variable %s is not set, and so not passed on" % name)
     return found
@@ -292,7 +294,7 @@ def _checked_url(entry: Entry, url: Optional[str]) -> Optional[str]:
     if url is None or not entry.enabled:
         return url
     inside = entry.where("http_url" if "http_url" in entry else "url")
-    problem = _url_problem(url)
+    problem = "" if entry.values.symbolic and "${" in url else _url_problem(url)
     if problem:
         entry.wrong(inside, problem)
     elif not entry.given("transport", "type", "http_url", "socket") and not entry.flag("streamable", False):
