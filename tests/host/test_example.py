@@ -88,7 +88,7 @@ def test_as_a_program(model: Callable[[], str], tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].endswith("What is 20 + 22? is 42")
+    assert done.stdout.splitlines()[-1].endswith('What is 20 + 22? is {"sum": 42}')
     assert "demo: ready" in done.stderr
 
 
