@@ -68,6 +68,12 @@ def oidc_command() -> List[str]:
 
 
 @pytest.fixture(scope="session")
+def model_apis_command() -> List[str]:
+    """How to have exported tools judged by ``servers/model_apis.py``."""
+    return _had(peers.model_apis_command)
+
+
+@pytest.fixture(scope="session")
 def running_chromium() -> Iterator[Chromium]:
     """A browser for all tests of this process."""
     with Chromium(*_had(peers.chromium_paths)) as chromium:

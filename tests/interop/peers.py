@@ -70,6 +70,12 @@ def oidc_command() -> List[str]:
     return [_node("oidc"), str(SERVERS / "oidc_server.cjs")]
 
 
+def model_apis_command() -> List[str]:
+    """``servers/model_apis.py``: the packages of the model APIs and two agent frameworks, to judge what is exported."""
+    python, _ = _python_command("model_apis")
+    return [python, str(SERVERS / "model_apis.py")]
+
+
 def chromium_paths() -> Tuple[str, str]:
     """Where Chromium is, and its chromedriver."""
     found = [shutil.which(name) for name in ("chromium", "chromedriver")]
@@ -188,6 +194,7 @@ def main() -> int:
         ("mcp2", mcp2_command),
         ("mcp1", mcp1_command),
         ("fastmcp4", fastmcp4_command),
+        ("model_apis", model_apis_command),
     ):
         try:
             command()
