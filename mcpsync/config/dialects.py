@@ -77,7 +77,12 @@ PERMISSIONS: Mapping[str, str] = {
 
 _SILENT: FrozenSet[str] = frozenset({"name", "title", "description", "icon", "comment", "alwaysLoad"})
 
-EVERYWHERE: FrozenSet[str] = frozenset({"command", "args", "env", "cwd", "url", "headers", "auth"})
+EVERYWHERE: FrozenSet[str] = frozenset(
+    {
+        *("command", "args", "env", "cwd", "env_file"),
+        *("url", "http_url", "socket", "headers", "headers_command", "auth", "token"),
+    }
+)
 """The fields in which values are expanded, where a layout does not say otherwise."""
 
 

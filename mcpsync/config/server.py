@@ -291,7 +291,7 @@ def _url(entry: Entry) -> Optional[str]:
 
 
 def _checked_url(entry: Entry, url: Optional[str]) -> Optional[str]:
-    if url is None or not entry.enabled:
+    if url is None or not entry.enabled or entry.dialect.transports.get(str(entry.raw("type"))) == "":
         return url
     inside = entry.where("http_url" if "http_url" in entry else "url")
     problem = "" if entry.values.symbolic and "${" in url else _url_problem(url)
