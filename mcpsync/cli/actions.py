@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterable, List, TypeVar
 
 from mcpsync.cli.arguments import Invocation, closest
 from mcpsync.cli.exits import OK, TOOL_ERROR, code_of
+from mcpsync.cli.exposed import is_exposed, likely, resolved
 from mcpsync.cli.listings import error_document
 from mcpsync.cli.output import Output
 from mcpsync.cli.progress import progress_bar
@@ -25,12 +26,22 @@ Action = Callable[[Server, Invocation, Output], int]
 
 def run_action(invocation: Invocation, output: Output) -> int:
     """Do it, show what came of it, and give the exit code."""
-    server = the_one(find_servers(invocation, output), invocation)
-    with closed_after([] if server.client is None else [server.client]):
+    servers = find_servers(invocation, output)
+    by_exposed_name = is_exposed(invocation)
+    if by_exposed_name:
+        servers = likely(servers, invocation.words[0])
+    else:
+        the_one(servers, invocation)
+    server = servers[0]
+    with closed_after([each.client for each in servers if each.client is not None]):
         try:
+            if by_exposed_name:
+                server, name = resolved(servers, invocation.words[0])
+                invocation = invocation._replace(words=[name, *invocation.words[1:]])
             return ACTIONS[invocation.command](server, invocation, output)
         except McpError as error:
-            error.located(server.name)
+            if not by_exposed_name:
+                error.located(server.name)
             output.note(str(error))
             output.document({**_subject(server, invocation), "error": error_document(error)})
             return code_of(error)

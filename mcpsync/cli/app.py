@@ -79,6 +79,10 @@ def _run(argv: List[str], output: Output, verbose: bool) -> int:
                 from mcpsync.cli.actions import run_action
 
                 return run_action(invocation, output)
+            if invocation.command in ("status", "doctor"):
+                from mcpsync.cli.overview import run_overview
+
+                return run_overview(invocation, output)
             from mcpsync.cli.listings import run_listing
 
             return run_listing(invocation, output)

@@ -46,6 +46,8 @@ COMMANDS: Dict[str, Command] = {
     "remove": Command("NAME", 1, 1, "take a server out of a config file"),
     "import": Command("FILE", 1, 1, "copy the servers of another program's config file"),
     "config": Command("check [FILE]", 1, 2, "say all that is wrong with a config file"),
+    "status": Command("", 0, 0, "show how each server of a config file is"),
+    "doctor": Command("", 0, 0, "look for what is wrong with each server of a config file"),
     "login": Command("SERVER", 1, 1, "sign in: to a URL, or to the server of that name in a config file"),
     "logout": Command("SERVER", 1, 1, "sign out there, for all processes of yours"),
     "auth": Command("status", 1, 1, "show where you are signed in"),
@@ -54,7 +56,8 @@ COMMANDS: Dict[str, Command] = {
 
 _SIGNING = ("login", "logout")
 _OF_CONFIGS = ("servers", "add", "remove", "import", "config")
-_OF_SERVERS = tuple(name for name in COMMANDS if name not in ("demo", "auth", *_SIGNING, *_OF_CONFIGS))
+_OF_FILES = ("status", "doctor")
+_OF_SERVERS = tuple(name for name in COMMANDS if name not in ("demo", "auth", *_SIGNING, *_OF_FILES, *_OF_CONFIGS))
 
 
 class Invocation(NamedTuple):
@@ -181,6 +184,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> Invoc
     invocation = Invocation(name, words, server_command, **found)
     if name in _SIGNING:
         return _with_server(invocation)
+    if name in _OF_FILES:
+        return _with_file(invocation)
     if name in _OF_CONFIGS:
         _check_config_command(invocation)
         return invocation
@@ -230,7 +235,10 @@ def _parser(name: str, command: Command) -> _Parser:
         add("--transport", choices=("auto", "http", "sse"), help="for the URL")
         add("--env", metavar="NAME[=VALUE]", action="append",
             help="a variable for the server; without a value, that of the environment when it is started")  # fmt: skip
-    if name in (*_SIGNING, *_OF_CONFIGS, "auth"):
+    if name in _OF_FILES:
+        add("--config", metavar="FILE", help="with the servers; by default mcp.json in ~/.mcpsync")
+        add("--server", metavar="NAME", help="only this one")
+    if name in (*_SIGNING, *_OF_FILES, *_OF_CONFIGS, "auth"):
         add("--json", action="store_true", help="JSON on stdout, and nothing else there")
     if name in _OF_SERVERS:
         add("--config", metavar="FILE", help="a config file with servers, as other MCP hosts have them")
@@ -369,6 +377,17 @@ def _with_server(invocation: Invocation) -> Invocation:
     if config is None:
         raise ConfigError("%s: give a URL, or --config FILE with the server %r in it" % (name, word))
     return invocation._replace(config=config, server=word)
+
+
+def _with_file(invocation: Invocation) -> Invocation:
+    """Which config file is meant."""
+    name = invocation.command
+    if invocation.server_command is not None:
+        raise ConfigError("%s is for the servers of a config file: take away what stands behind --" % name)
+    config = invocation.config or _own_config()
+    if config is None:
+        raise ConfigError("%s: give --config FILE, or put an mcp.json into the state folder (~/.mcpsync)" % name)
+    return invocation._replace(config=config)
 
 
 def _own_config() -> Optional[str]:
