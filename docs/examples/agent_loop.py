@@ -41,9 +41,14 @@ def run(host, question, ask=ask_model):
     return "I gave up after %d turns." % TURNS
 
 
+def approve(request):
+    """Asked once for each tool that may do harm, and each time for one that says that it destroys."""
+    return input("Call %s with %s? [y/N] " % (request.name, request.arguments)).lower() == "y"
+
+
 def main():
     config, question = sys.argv[1:]
-    with mcpsync.Host.from_config(config, context_tools=True) as host:
+    with mcpsync.Host.from_config(config, context_tools=True, approve=approve) as host:
         for row in host.status():
             print("%s: %s %s" % (row.name, row.state, row.error or ""), file=sys.stderr)
         print(run(host, question))

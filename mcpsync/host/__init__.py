@@ -9,16 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
+    from mcpsync.host.approval import ApprovalRequest, approve_all
     from mcpsync.host.catalog import HostTool
+    from mcpsync.host.gate import Gate, ServerRequest
     from mcpsync.host.host import Host
     from mcpsync.host.status import ServerStatus
 
-__all__ = ["Host", "HostTool", "ServerStatus"]
+__all__ = ["ApprovalRequest", "Gate", "Host", "HostTool", "ServerRequest", "ServerStatus", "approve_all"]
 
 _HOME = {
+    "ApprovalRequest": "mcpsync.host.approval",
+    "Gate": "mcpsync.host.gate",
     "Host": "mcpsync.host.host",
     "HostTool": "mcpsync.host.catalog",
+    "ServerRequest": "mcpsync.host.gate",
     "ServerStatus": "mcpsync.host.status",
+    "approve_all": "mcpsync.host.approval",
 }
 
 

@@ -11,9 +11,10 @@ import difflib
 from dataclasses import dataclass
 from itertools import islice
 from threading import RLock
+from types import MappingProxyType
 from typing import Any, Callable, Collection, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from mcpsync.host.names import RefusedName, ToolKey, ToolNames
+from mcpsync.host.names import RefusedName, ToolKey, ToolNames, exposed_name
 from mcpsync.types import Tool
 
 __all__ = ["Catalog", "HostTool", "Shelf", "Table"]
@@ -32,6 +33,7 @@ class HostTool:
     :ivar tool: its own name there
     :ivar ready: it can be called now: its server is connected and lists it
     :ivar definition: all that the server says of it, its annotations and title among that
+    :ivar risk: ``read_only``, ``write``, ``exec`` or ``dangerous``: the last two need approval
     """
 
     name: str
@@ -39,6 +41,7 @@ class HostTool:
     tool: str
     ready: bool
     definition: Tool
+    risk: str = "read_only"
 
 
 class Shelf:
@@ -47,12 +50,23 @@ class Shelf:
     :param server: its name
     :param tools: in the server's order
     :param reserved: names that none of them may get
+    :param refused: names of other tools of this server, each with what speaks against it
+    :param risks: the levels of the tools, by name
     :ivar names: the names for the model, and the way back
     :ivar derived: what others keep here for as long as these tools are the server's, as their exported forms
     """
 
-    def __init__(self, server: str, tools: Sequence[Tool], reserved: Collection[str]) -> None:
+    def __init__(
+        self,
+        server: str,
+        tools: Sequence[Tool],
+        reserved: Collection[str],
+        refused: Sequence[Tuple[str, str]] = (),
+        risks: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.server = server
+        self.refused = tuple(refused)
+        self.risks = risks
         self.tools = tuple(tools)
         self.names = ToolNames([(server, tool.name) for tool in tools], reserved=frozenset(reserved))
         self.definitions: Dict[str, Tool] = {}
@@ -117,7 +131,14 @@ class Table:
         :param ready: by server; one that is not in it is not ready
         """
         return [
-            HostTool(name, key.server, key.tool, ready.get(key.server, False), shelf.definitions[key.tool])
+            HostTool(
+                name,
+                key.server,
+                key.tool,
+                ready.get(key.server, False),
+                shelf.definitions[key.tool],
+                shelf.risks.get(key.tool, "exec"),
+            )
             for shelf in self._shelves.values()
             for name, key in shelf.names.items()
             if name not in self._contested
@@ -135,7 +156,7 @@ class Table:
         return len(shelf.names) - sum(name in self._contested for name, _ in shelf.names.items())
 
     def refused(self, server: str) -> Tuple[str, ...]:
-        """The tools of this server that got no name, each with the reason."""
+        """The tools of this server that are not used, each with the reason."""
         shelf = self._shelves.get(server)
         if shelf is None:
             return ()
@@ -144,7 +165,19 @@ class Table:
             for name, key in shelf.names.items()
             if name in self._contested
         ]
-        return tuple("%s: %s" % (row.key.tool, row.reason) for row in (*shelf.names.refused, *contested))
+        unnamed = ((row.key.tool, row.reason) for row in (*shelf.names.refused, *contested))
+        return tuple("%s: %s" % row for row in (*shelf.refused, *unnamed))
+
+    def refusal(self, name: str) -> Optional[str]:
+        """Why there is no tool of this name, though a server lists one; None if none does.
+
+        :param name: the one that the model would see
+        """
+        for shelf in self._shelves.values():
+            for tool, reason in shelf.refused:
+                if exposed_name(shelf.server, tool) == name:
+                    return reason
+        return None
 
 
 def _on_several(shelves: Mapping[str, Shelf]) -> FrozenSet[str]:
@@ -199,13 +232,20 @@ class Catalog:
         self._changed()
 
     def update(
-        self, server: str, is_ready: Callable[[], Optional[bool]], tools: Optional[Sequence[Tool]] = None
+        self,
+        server: str,
+        is_ready: Callable[[], Optional[bool]],
+        tools: Optional[Sequence[Tool]] = None,
+        refused: Sequence[Tuple[str, str]] = (),
+        risks: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Take in how a server is now.
 
         :param is_ready: asked under the lock, so that of two updates at once the later one has the later answer; None:
             whoever tells has nothing to say of this server any more
         :param tools: all its tools; None: as before
+        :param refused: with ``tools``: those that are not used, each with the reason
+        :param risks: with ``tools``: their levels, by name
         """
         with self._lock:
             ready = is_ready()
@@ -213,8 +253,9 @@ class Catalog:
                 return
             changed = ready != self._ready[server]
             self._ready[server] = ready
-            if tools is not None and tuple(tools) != self._shelves[server].tools:
-                self._shelves[server] = Shelf(server, tools, self._reserved(server))
+            shelf = self._shelves[server]
+            if tools is not None and (tuple(tools), tuple(refused)) != (shelf.tools, shelf.refused):
+                self._shelves[server] = Shelf(server, tools, self._reserved(server), refused, risks)
                 self.table = Table(self._shelves)
                 changed = True
             if changed:

@@ -86,12 +86,13 @@ def resource_text(result: ReadResult) -> str:
     return "\n\n".join(parts)
 
 
-def prompt_text(name: str, result: PromptResult) -> str:
+def prompt_text(name: str, result: PromptResult) -> Tuple[str, List[str]]:
     """The messages of a prompt, each under its role: so none passes for one that the assistant has said itself.
 
-    Empty if there are none.
+    Empty if there are none. And what of it the server said.
     """
-    parts = ["[%s]\n%s" % (message.role, render_blocks([message.content.to_wire()])) for message in result.messages]
+    spoken = [render_blocks([message.content.to_wire()]) for message in result.messages]
+    parts = ["[%s]\n%s" % (message.role, text) for message, text in zip(result.messages, spoken)]
     if parts and result.description:
         parts.insert(0, "[prompt: %s] %s" % (name, result.description))
-    return "\n\n".join(parts)
+    return "\n\n".join(parts), [result.description or "", *spoken]

@@ -147,10 +147,10 @@ class ContextTools:
         if not isinstance(given, Mapping):
             raise WrongArguments("'arguments' must be an object.")
         values = {str(key): value if isinstance(value, str) else str(value) for key, value in given.items()}
-        text = prompt_text(str(name), client.get_prompt(str(name), values, timeout=timeout))
+        text, spoken = prompt_text(str(name), client.get_prompt(str(name), values, timeout=timeout))
         if not text:
             raise WrongArguments("The prompt %.500s has no messages." % name)
-        return self._mark(text, server, "prompt template", None)
+        return self._mark(text, server, "prompt template", spoken)
 
     def _result(self, arguments: Arguments, _clients: Clients, _timeout: Timeout) -> str:
         name = _text(arguments, "id")

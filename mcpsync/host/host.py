@@ -9,20 +9,24 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Union
 
 from mcpsync.config import Config, ServerConfig, load
+from mcpsync.config.model import Policy
 from mcpsync.connection import lifetime
 from mcpsync.connection.threads import forbid_blocking
 from mcpsync.deadline import Deadline
-from mcpsync.errors import ClientClosed, ConfigError
+from mcpsync.errors import ClientClosed, ConfigError, McpError
+from mcpsync.host.approval import ApprovalRequest
 from mcpsync.host.catalog import Catalog
 from mcpsync.host.context_tools import ContextTools, context_kinds
 from mcpsync.host.crew import Announcer, Crew
 from mcpsync.host.filters import Rules, ToolFilter
 from mcpsync.host.fleet import Fleet, close_all
+from mcpsync.host.gate import Gate, ServerRequest
 from mcpsync.host.kept import Kept
 from mcpsync.host.member import Member
 from mcpsync.host.names import exposed_name
 from mcpsync.host.render import DEFAULT_LIMIT
 from mcpsync.host.roster import Changes, Entry, Servers, entries_of, joined, replaced
+from mcpsync.host.safety import Safety
 from mcpsync.host.schema_cache import SchemaCache
 from mcpsync.host.serving import Serving
 from mcpsync.host.settings import ClientOptions, checked_connect_timeout
@@ -59,6 +63,15 @@ class Host(Serving):
         ``mcp_prompts`` and ``mcp_result``, which read resources, prompts and long results; ``"per_server"`` for a pair
         ``mcp__<server>__list_resources`` and ``..._read_resource`` of each server with resources; ``"all"``
     :param result_limit: characters of a result that a model gets at a time; the rest is kept, see :meth:`kept_result`
+    :param policy: in place of what the config says of safety
+    :param approve: asked before calls of tools whose ``risk`` is ``exec`` (once per definition) or ``dangerous`` (each
+        time); gets an :class:`~mcpsync.host.ApprovalRequest` on the thread that calls, and gives True or ``"always"``,
+        ``"once"``, or False. Without it such calls raise :class:`~mcpsync.errors.ApprovalRefused`
+    :param approve_request: asked before requests of servers pass a gate that is to ask; gets a
+        :class:`~mcpsync.host.ServerRequest` on a thread for handlers, and gives True or False
+    :param on_server_request: shown each request of a server for sampling or elicitation, and whether it passed
+    :param gates: a :class:`~mcpsync.host.Gate` each for ``"sampling"`` (by default each request is asked about) and
+        ``"elicitation"`` (by default 100 an hour and server)
     :param options: those of :class:`~mcpsync.Client` that suit all servers: ``protocol``, ``timeouts`` (what the config
         says for a server goes before ``call`` and ``connect``), ``client_info``, ``elicitation``, ``sampling``,
         ``roots``, ``on_log``, ``callbacks``, ``backoff``, ``env_mode``, ``verify``, ``proxies`` and the like
@@ -78,6 +91,11 @@ class Host(Serving):
         schema_cache: bool = True,
         context_tools: Union[bool, str] = False,
         result_limit: int = DEFAULT_LIMIT,
+        policy: Optional[Policy] = None,
+        approve: Optional[Callable[[ApprovalRequest], Any]] = None,
+        approve_request: Optional[Callable[[ServerRequest], Any]] = None,
+        on_server_request: Optional[Callable[[ServerRequest, bool], Any]] = None,
+        gates: Optional[Mapping[str, Gate]] = None,
         **options: Any,
     ) -> None:
         self._client_options = ClientOptions(options, for_server)
@@ -93,6 +111,11 @@ class Host(Serving):
             "schema_cache": schema_cache,
             "context_tools": context_tools,
             "result_limit": result_limit,
+            "policy": policy,
+            "approve": approve,
+            "approve_request": approve_request,
+            "on_server_request": on_server_request,
+            "gates": gates,
             **options,
         }
         self._connect_timeout = checked_connect_timeout(connect_timeout)
@@ -101,14 +124,23 @@ class Host(Serving):
         self._announcer = None if on_tools_changed is None else Announcer(self._crew, on_tools_changed)
         kinds = context_kinds(context_tools)
         self._kept = Kept(result_limit, "mcp_result" if "shared" in kinds else None)
-        self._own = ContextTools(kinds, self._kept, _unmarked)
+        self._given_policy = policy
+        self._safety = Safety(
+            config.policy if policy is None else policy,
+            approve,
+            approve_request,
+            on_server_request,
+            gates,
+            self._client_options.timeouts.ask,
+        )
+        self._own = ContextTools(kinds, self._kept, _marking(self._safety, weakref.ref(self)))
         self._catalog = Catalog(partial(_reserved, taken, self._own), _announcing(self._announcer, weakref.ref(self)))
         chosen = ToolFilter(include, exclude)
-        make = partial(_member, self._client_options, chosen, self._catalog, self._crew, self._schemas)
+        make = partial(_member, self._client_options, chosen, self._catalog, self._crew, self._schemas, self._safety)
         self._fleet = Fleet(make, self._crew, self._catalog)
         self._opened = self._closing = False
         self._finalizer = self._crew.end_with(self)
-        given = entries_of(config)
+        given = self._safety.admitted(entries_of(config))
         self._fleet.change(lambda _: given)
 
     @classmethod
@@ -240,6 +272,7 @@ class Host(Serving):
         self._catalog.after_fork()
         self._schemas.after_fork()
         self._kept.after_fork()
+        self._safety.after_fork()
         for member in self._members.values():
             member.after_fork()
         if self._announcer is not None:
@@ -277,7 +310,7 @@ class Host(Serving):
             cannot be read
         :raises ClientClosed: the host is closed
         """
-        given = entries_of(servers, source, namespace, environ)
+        given = self._safety.admitted(entries_of(servers, source, namespace, environ))
         self._change(lambda old: joined(old, given))
         return [row for row in self.status() if row.name in given]
 
@@ -316,10 +349,22 @@ class Host(Serving):
         again = self.config.source if source is None else source
         if again is None:
             raise ConfigError("the host was not made of a file: give apply_config() the new config")
+        if isinstance(again, (str, os.PathLike)):
+            again = load(again, environ=os.environ if environ is None else environ)
         given = entries_of(again, environ=environ)
-        changes = self._change(lambda old: replaced(old, given))
+        before = self._safety.policy
+        renewed = isinstance(again, Config) and self._given_policy is None and self._safety.adopt(again.policy)
+        try:
+            changes = self._change(lambda old: self._safety.admitted(replaced(old, given)))
+        except McpError:
+            self._safety.adopt(before)
+            raise
         if isinstance(again, Config):
             self.config = again
+        if renewed:
+            for name in changes.kept:
+                if name in self._members:
+                    self._members[name].tools_changed()  # looked at anew, by the new policy
         return changes
 
     def config_of(self, name: str) -> ServerConfig:
@@ -398,7 +443,7 @@ def _unpickled(config: Config, arguments: Dict[str, Any]) -> Host:
 
 def _unstarted(entry: Entry) -> ServerStatus:
     server = entry.config
-    error = None if server.error is None else str(server.error)
+    error = entry.denied if server.error is None else str(server.error)
     return ServerStatus(
         server.name,
         entry.obstacle or "",
@@ -416,22 +461,35 @@ def _unstarted(entry: Entry) -> ServerStatus:
 
 
 def _member(
-    options: ClientOptions, chosen: ToolFilter, catalog: Catalog, crew: Crew, schemas: SchemaCache, entry: Entry
+    options: ClientOptions,
+    chosen: ToolFilter,
+    catalog: Catalog,
+    crew: Crew,
+    schemas: SchemaCache,
+    safety: Safety,
+    entry: Entry,
 ) -> Member:
     server = entry.config.name
 
     def allows(tool: str) -> bool:
         return chosen.allows(exposed_name(server, tool))
 
-    return Member(entry, options.of(entry.config), allows, catalog, crew, schemas)
+    return Member(entry, options.of(entry.config), allows, catalog, crew, schemas, safety)
 
 
 def _reserved(taken: FrozenSet[str], own: ContextTools, server: str) -> FrozenSet[str]:
     return taken | own.reserved(server)
 
 
-def _unmarked(text: str, server: str, what: str, shown: Any) -> str:
-    return text
+def _marking(safety: Safety, host: Callable[[], Optional[Host]]) -> Callable[[str, str, str, Any], str]:
+    """Puts a notice over what is suspicious, unless the server is trusted; one that is gone is not."""
+
+    def mark(text: str, server: str, what: str, shown: Any) -> str:
+        alive = host()
+        entry = None if alive is None else alive._fleet.entries.get(server)
+        return safety.mark(text, ServerConfig(server) if entry is None else entry.config, what, shown)
+
+    return mark
 
 
 def _announcing(announcer: Optional[Announcer], host: Callable[[], Optional[Host]]) -> Callable[[], None]:

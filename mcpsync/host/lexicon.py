@@ -40,7 +40,7 @@ _ENGLISH: Dict[int, str] = {
     DISCARD: "ignore ignores ignoring ignored disregard disregards disregarding forget forgetting override overrides "
              "overriding bypass bypassing discard dismiss abandon revoke nullify void supersede supersedes superseding "
              "obey disobey follow following unlearn neglect attention precedence replace replaces overrule erase "
-             "invalid obsolete cancelled canceled suspended lifted revoked superseded disregarded overridden expired "
+             "invalid obsolete cancelled canceled suspended lifted revoked superseded disregarded instead reset wipe clear purge flush stop abort cease halt drop start begin listen trust overridden expired "
              "apply comply adhere bound",
     RULES: "instruction instructions direction directions directive directives prompt prompts guideline guidelines "
            "rule rules order orders command commands guardrail guardrails constraint constraints restriction "
@@ -49,7 +49,7 @@ _ENGLISH: Dict[int, str] = {
     BEFORE: "previous previously prior above earlier preceding foregoing former past before initial original "
             "existing new real actual true now on safety",
     REVEAL: "reveal reveals print show display output repeat echo dump disclose leak leaks leaking expose share recite "
-            "return list tell give write summarize summarise translate paste include quote divulge copy provide "
+            "begin beginning were return list tell give write summarize summarise translate paste include quote divulge copy provide "
             "report describe what reproduce spit verbatim exfiltrate steal harvest siphon smuggle",
     YOU: "you your yours yourself system hidden developer initial internal",
     NOT: "not never don dont without avoid refrain must should no shouldn mustn stop cannot nothing unaware "
@@ -61,19 +61,20 @@ _ENGLISH: Dict[int, str] = {
             "client admin",
     SEND: "send sends sending upload uploads uploading forward forwards forwarding post posting transmit transmits "
           "email mail submit deliver relay ship beam bcc cc pass put append insert attach include copy encode write "
-          "exfiltrate leak steal harvest siphon smuggle read open cat load fetch access retrieve collect gather grab "
+          "exfiltrate leak steal harvest siphon smuggle read open cat load fetch access retrieve collect replace change swap substitute modify alter set rewrite supply share dump find list take transferred transfer go gather grab "
           "extract embed place report route redirect reroute redirected sent forwarded copied routed",
     SECRET: "key keys token tokens password passwords passwd passphrase passphrases credential credentials secret "
             "secrets env dotenv cookies cookie seed mnemonic wallet shadow rsa ed25519 ssh aws kubeconfig netrc npmrc "
-            "pgpass keychain history otp 2fa ssn card conversation chat transcript mcp json bitcoin keystore "
+            "environment variables variable personal private contacts inbox recipient payee beneficiary iban address data information files logs keystore browser profile pgpass keychain history otp 2fa ssn card conversation chat transcript mcp json bitcoin keystore "
             "emails messages payments transfers transactions clipboard",
     FREE: "dan jailbroken jailbreak unrestricted uncensored unfiltered unaligned unmoderated amoral evil restrictions "
           "restriction limitations censorship ethics ethical moral morals guidelines guardrails constraints "
           "boundaries safeguards safety moderation filters alignment refuse refusing pretend roleplay mode longer "
           "developer character persona anything now policy policies rules bound consequences inhibitions",
     ROLE: "override notice directive alert instruction message mandate announcement order communication administrator "
-          "anthropic openai management security urgent",
-    ASK: "confirmation approval permission consent authorization authorisation approve grant",
+          "developer developers creator creators system admin administrators supervisor owner operator instructed authorized authorised mandated google root order anthropic openai management security urgent",
+    ASK: "approved already consented authorized authorised agreed confirmed granted confirm confirmation approval permission consent authorization authorisation approve grant "
+         "authorize authorise",
     HIDE: "secretly covertly discreetly stealthily surreptitiously silently quietly conceal hide withhold keep "
           "tools tool servers deprecated",
 }
@@ -202,13 +203,17 @@ class Lexicon(Dict[str, Meaning]):
         super().__init__()
         self._words: Dict[str, int] = {}
         self._stems: Dict[str, int] = {}
-        self.phrases: List[Tuple[str, int]] = []
+        #: Words that stand together for one idea, by the first: the others, and the one word that is made of all.
+        self.phrases: Dict[str, List[Tuple[List[str], str]]] = {}
         unspaced: Dict[str, int] = {}
         for word, bits in [*_entries(_ENGLISH, 0), *_entries(_OTHERS, FOREIGN)]:
             if _WITHOUT_SPACES.search(word):
                 unspaced[word.rstrip("*")] = unspaced.get(word.rstrip("*"), 0) | bits
             elif " " in word:
-                self.phrases.append((word, bits))
+                first, *others = word.rstrip("*").split()
+                self.phrases.setdefault(first, []).append((others, first + "".join(others)))
+                joined = first + "".join(others)
+                self._words[joined] = self._words.get(joined, 0) | bits
             elif word.endswith("*"):
                 self._stems[word[:-1]] = self._stems.get(word[:-1], 0) | bits
             else:
@@ -219,6 +224,22 @@ class Lexicon(Dict[str, Meaning]):
         self._shortened = {
             word[:at] + word[at + 1 :]: word for word in _CORE if len(word) > 6 for at in range(1, len(word))
         }
+
+    def joined(self, tokens: List[str]) -> List[str]:
+        """Words that stand together for one idea made one."""
+        if self.phrases.keys().isdisjoint(tokens):
+            return tokens
+        made: List[str] = []
+        at = 0
+        while at < len(tokens):
+            taken, word = 1, tokens[at]
+            for others, whole in self.phrases.get(word, ()):
+                if tokens[at + 1 : at + 1 + len(others)] == others:
+                    taken, word = 1 + len(others), whole
+                    break
+            made.append(word)
+            at += taken
+        return made
 
     def __missing__(self, token: str) -> Meaning:
         if len(self) > _MOST_REMEMBERED:

@@ -37,6 +37,7 @@ from mcpsync.host.preflight import preflight
 from mcpsync.host.queueing import Turnstile
 from mcpsync.host.reach import load_before_threads, reach
 from mcpsync.host.roster import Entry
+from mcpsync.host.safety import Safety, Vetted
 from mcpsync.host.schema_cache import SchemaCache, fingerprint
 from mcpsync.host.sharing import share_texts
 from mcpsync.host.status import ServerStatus
@@ -84,6 +85,7 @@ class Member:
     :param catalog: gets its tools
     :param crew: lends threads
     :param schemas: remembers its tools for the next time
+    :param safety: looks at its tools, and holds its requests back
     :ivar client: its client
     :ivar turnstile: where its calls queue; None if they may run at the same time
     :ivar timeouts: how long its calls may take, and the rest
@@ -99,6 +101,7 @@ class Member:
         catalog: Catalog,
         crew: Crew,
         schemas: SchemaCache,
+        safety: Safety,
     ) -> None:
         self.entry = entry
         self.config = config = entry.config
@@ -112,12 +115,13 @@ class Member:
         self._observer = _Observer()
         self.connect_seconds = self.timeouts.connect
         self._schemas = schemas
+        self._safety = safety
         self._fingerprint = None if entry.factory is not None else fingerprint(config)
         self._options = options
         self._retired = False
         load_before_threads(entry)
         target, merged = reach(config, options, entry.factory)
-        self.client = Client(target, **{**merged, "observer": self._observer})
+        self.client = Client(target, **{**safety.gated(config, merged), "observer": self._observer})
         self._observer.member = weakref.ref(self)
         # sessions of the client: written by attempts alone
         self._tried: Optional[int] = None
@@ -199,7 +203,7 @@ class Member:
         """Until it is connected, show the tools that it had the last time; they are not ready."""
         remembered = None if self._fingerprint is None else self._schemas.recall(self._fingerprint)
         if remembered and self._listed is None:
-            self._catalog.update(self.name, self._is_ready_still, self._chosen(remembered))
+            self._show(self._chosen(remembered))
 
     # -- what can be asked -------------------------------------------------------------------------------------
 
@@ -303,7 +307,7 @@ class Member:
             logger.exception("mcpsync: host: server %r could not be connected", self.name)
             return ConfigError("%s: %s" % (type(error).__name__, error), server=self.name)
         self._listed = session
-        self._catalog.update(self.name, self._is_ready_still, tools)
+        self._show(tools)
         self._unwritten = listed if incomplete is None else None
         return incomplete
 
@@ -327,9 +331,13 @@ class Member:
             share_texts(tool.input_schema)
         return tools, incomplete
 
-    def _chosen(self, tools: Sequence[Tool]) -> List[Tool]:
+    def _chosen(self, tools: Sequence[Tool]) -> Vetted:
         """Of the tools that it lists, those that the host uses."""
-        return [tool for tool in tools if self._filter.allows(tool.name) and self._allows(tool.name)]
+        wanted = [tool for tool in tools if self._filter.allows(tool.name) and self._allows(tool.name)]
+        return self._safety.vet(self.config, wanted)
+
+    def _show(self, vetted: Vetted) -> None:
+        self._catalog.update(self.name, self._is_ready_still, vetted.tools, vetted.refused, vetted.risks)
 
 
 def _worth_retrying(error: McpError) -> bool:

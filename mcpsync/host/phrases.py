@@ -73,7 +73,7 @@ _PLAIN_ORDERS = "(?:instructions?|directives?|prompts?|guidelines|guardrails|pro
 _PERSON = "(?:user|human|operator|owner|customer|person|end user|them|anyone|anybody|people|client)"
 
 _OVERRIDE = _shape(
-    "instruction override", (DISCARD | BEFORE, RULES | YOU | BEFORE),
+    "instruction override", (DISCARD | BEFORE, RULES | YOU | BEFORE | PERSON),
     _STRONG + _G5 + _PRIOR + _G4 + _ORDERS,
     _STRONG + " " + _PRIOR + _G2 + _ORDERS,
     _STRONG + _G5 + _FIXED + " (?:[^ .]+ )?" + _PLAIN_ORDERS,
@@ -173,13 +173,13 @@ _HIDE_VERBS = (
     "(?:say|show|explain|discuss|display)(?:ing)? (?:this|these|it|that|anything|any of))"
 )
 _SECRECY = _shape(
-    "concealment", (NOT | HIDE, TELL | SEND | PERSON),
+    "concealment", (NOT | HIDE, TELL | SEND | PERSON | SECRET),
     "(?:do not|dont|don t|never|must not|should not|shouldn t|mustn t|cannot|avoid|refrain from|no need to|under no "
     "circumstances|not to|do nt|nor)" + _G2 + _HIDE_VERBS + _G5 + "(?:the |an? |your |any )?" + _PERSON,
     "without (?:ever )?(?:tell|inform|mention|reveal|disclos|warn|let)[^ .]*" + _G4 + "(?:the |your )?" + _PERSON,
     "without(?: [^ .]+){0,2} (?:user|human|operator|owner|customer|person) ?s? (?:ever )?(?:knowing|knowledge|noticing|awareness|"
     "being (?:aware|told|informed)|seeing|realizing|realising|finding out|suspecting)",
-    "(?:user|human|operator|owner|customer)s?(?: [^ .]+)? (?:must|should|need|needs|does|do|will|can|shall|may|is|has|to)"
+    "(?:user|human|operator|owner|customer)s?(?: [^ .]+)? (?:must|should|will|can|shall|may|is|has|to|are|ought to)"
     "(?: [^ .]+)? (?:not|never|nt|t|no)(?: [^ .]+){0,2} (?:know|see this|see it|notice|learn|told|informed|aware|notified|"
     "find out|realize|realise|suspect|hear|discover|be told|made aware)",
     "(?:user|human|operator|owner)(?: [^ .]+){0,2} (?:unaware|in the dark|oblivious|none the wiser)",

@@ -65,6 +65,8 @@ _TOKEN = re.compile(r"[^\W_]+|[.!?;…。！？।؟]+(?=\s|$|[\"'”’)\]])|[�
 _END = re.compile(r"[.!?;…。！？।؟，\n]")
 _COMMA = frozenset(",、")
 _AFTER_END = 6
+_CHINESE = "\u3040"
+"""From here on, a comma stands between clauses of their own, as a full stop elsewhere."""
 _APART = re.compile(r"(?<![^\W_])(?:[^\W\d_][ \t.\-_*|/+~,·•]{1,3}){3,}[^\W\d_](?![^\W_])")
 _LETTER_GAPS = re.compile(r"(?<=\S)[ .\-_*|/+~,·•](?=\S)")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -149,10 +151,12 @@ def _in_words(tokens: List[str]) -> Iterator[str]:
     sentences: List[Tuple[int, List[str]]] = []
     hits: List[Tuple[int, int]] = []
     ideas = every = at = 0
-    for token in tokens:
+    before = ""
+    for token in LEXICON.joined(tokens):
         if token in _COMMA:
-            at += 1
+            at += _AFTER_END if token == "," and before >= _CHINESE else 1
             continue
+        before = token[-1]
         meant, word = LEXICON[token]
         if not meant and _END.match(token):
             if sentence:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Map
 
 from mcpsync.client.features import DEFAULT
 from mcpsync.deadline import Timeouts
-from mcpsync.errors import ClientClosed, ConfigError, McpError, RequestTimeout, ToolError
+from mcpsync.errors import ClientClosed, ConfigError, McpError, RequestTimeout, ToolBlocked, ToolError
 from mcpsync.host.catalog import Catalog, HostTool
 from mcpsync.host.context_tools import ContextTools
 from mcpsync.host.exporting import export_table
@@ -17,6 +17,7 @@ from mcpsync.host.kept import Kept
 from mcpsync.host.member import Member
 from mcpsync.host.prompts import HostPrompt, gathered_prompts
 from mcpsync.host.render import render_result
+from mcpsync.host.safety import Safety
 
 if TYPE_CHECKING:
     from mcpsync.client.features import Timeout
@@ -33,6 +34,7 @@ class Serving:
     _fleet: Fleet
     _kept: Kept
     _own: ContextTools
+    _safety: Safety
 
     def _ensure_open(self) -> None:
         raise NotImplementedError
@@ -49,8 +51,13 @@ class Serving:
         """
         self._ensure_open()
         ready = self._ready()
-        rows = [*self._catalog.table.rows(ready), *self._own.tools(ready, self._fleet.connected())]
+        rows = [*self._catalog.table.rows(ready), *self._own_tools(ready)]
         return [tool for tool in rows if tool.ready or not ready_only]
+
+    def _own_tools(self, ready: Mapping[str, bool]) -> List[HostTool]:
+        """The host's own, as far as the policy allows them."""
+        own = self._own.tools(ready, self._fleet.connected())
+        return [tool for tool in own if self._safety.allows(tool.name)]
 
     def _ready(self) -> Dict[str, bool]:
         return {name: member.is_ready() for name, member in self._fleet.members.items()}
@@ -76,7 +83,7 @@ class Serving:
         form = get_format(format)
         self._ensure_open()
         ready = self._ready()
-        own = [tool for tool in self._own.tools(ready, self._fleet.connected()) if tool.ready or not ready_only]
+        own = [tool for tool in self._own_tools(ready) if tool.ready or not ready_only]
         shown = ready if ready_only else dict.fromkeys(ready, True)
         return [
             *export_table(self._catalog.table, shown, form, lambda name: True),
@@ -94,10 +101,13 @@ class Serving:
     ) -> ToolResult:
         """Call a tool by the name that the model sees. Otherwise as :meth:`Client.call_tool`.
 
+        Where the tool's level needs approval, ``approve`` is asked first, on this thread; its time is not the call's.
         Calls of a server whose config has ``supports_parallel`` off wait for one another, within their time.
 
         :param timeout: seconds, or a :class:`~mcpsync.Timeouts`; by default what the config says for the server
         :raises ConfigError: there is no such tool; the message names those that are near
+        :raises ToolBlocked: the tool is refused, or the policy denies it; the message says why
+        :raises ApprovalRefused: it needs an approval that was not given; the message names the remedy
         :raises ToolError: the tool failed, and ``check`` is set
         :raises ConnectionLost: its server is not connected
         :raises ClientClosed: the host is closed
@@ -105,21 +115,27 @@ class Serving:
         self._ensure_open()
         own = self._own.find(name, self._fleet.connected)
         if own is not None:
+            self._safety.check_name(name)
             result = own(arguments or {}, timeout)
             if check and result.is_error:
                 raise ToolError(result.text, result=result, tool=name)
             return result
-        key = self._catalog.table.find(name)
+        table = self._catalog.table
+        key = table.find(name)
         member = None if key is None else self._fleet.members.get(key.server)
         if key is None or member is None:
-            raise ConfigError(self._unknown_tool(name))
+            raise self._unknown_tool(name)
+        self._safety.check_call(member.config, name, table.definition(key), arguments)
         with _turn(member, timeout, name):
             return member.client.call_tool(key.tool, arguments, timeout=timeout, on_progress=on_progress, check=check)
 
-    def _unknown_tool(self, name: str) -> str:
+    def _unknown_tool(self, name: str) -> McpError:
+        refusal = self._catalog.table.refusal(name)
+        if refusal is not None:
+            return ToolBlocked("the tool %.100s is not used: %s" % (name, refusal), method="tools/call")
         near = self._catalog.table.nearest(name)
         hint = "; did you mean %s?" % " or ".join(near) if near else ""
-        return "there is no tool %.100r%s" % (name, hint)
+        return ConfigError("there is no tool %.100r%s" % (name, hint))
 
     # -- a model's calls ---------------------------------------------------------------------------------------
 

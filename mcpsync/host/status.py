@@ -17,8 +17,8 @@ class ServerStatus:
     :ivar name: as the config has it
     :ivar state: ``new``, ``connecting``, ``ready``, ``waiting`` (for the next attempt), ``down`` (no attempt is
         planned), ``dormant`` (closed for idleness, the next call opens it), ``needs_login`` (only signing in helps) or
-        ``closed``; for a server that is never started ``disabled`` (the config says so) or ``invalid`` (its config is
-        wrong)
+        ``closed``; for a server that is never started ``disabled`` (the config says so), ``denied``
+        (the policy says so) or ``invalid`` (its config is wrong)
     :ivar ready: its tools are listed and can be called
     :ivar transport: ``stdio``, ``http``, ``sse``, ``auto``, or empty where the config does not say
     :ivar protocol_version: the revision that was agreed on, None while not connected

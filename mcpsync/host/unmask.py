@@ -82,7 +82,7 @@ def fold(text: str) -> str:
     if _SPECIAL.search(text):
         text = text.translate(_SMALL_CAPITALS).translate(_PICTURED)
     text = unicodedata.normalize("NFKD", text)
-    text = "".join(each for each in text if not unicodedata.combining(each))
+    text = "".join(each for each in text if unicodedata.category(each)[0] != "M")
     return unicodedata.normalize("NFC", text).casefold()
 
 

@@ -15,7 +15,7 @@ BOTH: Dict[str, Any] = {"resources": {}, "prompts": {}}
 
 
 def host_of(servers: Dict[str, Any], **options: Any) -> Host:
-    host = Host.from_config({"mcpServers": {}}, **{"context_tools": True, **options})
+    host = Host.from_config({"mcpServers": {}}, **{"approve": lambda _: "once", "context_tools": True, **options})
     host.connect_all(servers)
     return host
 
@@ -37,7 +37,9 @@ def refusal(host: Host, tool: str, **arguments: Any) -> str:
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[Host]:
-    with Host.from_config({"mcpServers": {"demo": DEMO}}, context_tools="all", schema_cache=False) as host:
+    with Host.from_config(
+        {"mcpServers": {"demo": DEMO}}, context_tools="all", schema_cache=False, approve=lambda _: "once"
+    ) as host:
         yield host
 
 
@@ -101,7 +103,9 @@ def test_the_server_has_to_be_named_if_there_are_several() -> None:
 
 
 def test_nobody_is_connected() -> None:
-    with Host.from_config({"mcpServers": {"x": {"command": "no-such-program"}}}, context_tools=True) as host:
+    with Host.from_config(
+        {"mcpServers": {"x": {"command": "no-such-program"}}}, context_tools=True, approve=lambda _: "once"
+    ) as host:
         assert [tool.ready for tool in host.tools()] == [False] * 3
         assert refusal(host, "mcp_resources", action="list") == "No MCP server is connected now."
 

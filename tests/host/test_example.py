@@ -100,7 +100,7 @@ def test_servers_that_come_while_it_works() -> None:
     spec.loader.exec_module(example)
     seen: List[List[str]] = []
 
-    with Host.from_config({"mcpServers": {}}) as host:
+    with Host.from_config({"mcpServers": {}}, approve=lambda _: "once") as host:
 
         def ask(messages: List[Message], tools: List[Message]) -> Message:
             seen.append([tool["function"]["name"] for tool in tools])

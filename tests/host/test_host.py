@@ -110,7 +110,7 @@ def test_a_host_without_servers_is_of_no_use_and_no_harm() -> None:
 def test_from_a_file(tmp_path: Any) -> None:
     file = tmp_path / "mcp.yaml"
     file.write_text("servers:\n  demo:\n    command: ${PY}\n    args: [-m, mcpsync.demo]\n    timeout: 7\n")
-    with Host.from_config(str(file), environ={"PY": sys.executable}) as host:
+    with Host.from_config(str(file), environ={"PY": sys.executable}, approve=lambda _: "once") as host:
         status = row(host, "demo")
         assert status.ready
         assert status.file == str(file)
@@ -288,7 +288,7 @@ def test_after_close_everything_says_so() -> None:
 def test_two_hosts_of_one_config_have_servers_of_their_own(tmp_path: Any) -> None:
     server = peer(tmp_path)
     config = load({"mcpServers": {"peer": entry(server.command)}})
-    with Host(config) as one, Host(config) as two:
+    with Host(config, approve=lambda _: "once") as one, Host(config, approve=lambda _: "once") as two:
         assert len(server.alive()) == 2
         assert names(one) == names(two)
         one.close()

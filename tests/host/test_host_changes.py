@@ -353,7 +353,9 @@ def test_on_tools_changed_is_told_in_order_and_once_for_a_burst(tmp_path: Path) 
         begun.set()
         assert go_on.wait(10)
 
-    host = Host.from_config({"mcpServers": {"a": DEMO, "b": DEMO, "c": DEMO, "d": DEMO}}, on_tools_changed=slow)
+    host = Host.from_config(
+        {"mcpServers": {"a": DEMO, "b": DEMO, "c": DEMO, "d": DEMO}}, on_tools_changed=slow, approve=lambda _: "once"
+    )
     try:
         host.open()
         assert begun.wait(10)
@@ -378,7 +380,9 @@ def test_a_callback_that_raises_or_uses_the_host_harms_nothing() -> None:
             both.set()
         raise RuntimeError("careless")
 
-    host = Host.from_config({"mcpServers": {"demo": DEMO}}, on_tools_changed=careless, debounce=0.01)
+    host = Host.from_config(
+        {"mcpServers": {"demo": DEMO}}, on_tools_changed=careless, debounce=0.01, approve=lambda _: "once"
+    )
     with host:
         host.call_tool("mcp__demo__toggle")
         assert both.wait(10)

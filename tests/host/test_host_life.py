@@ -97,7 +97,7 @@ def test_close_from_its_own_callback() -> None:
         host.close()
         closed.set()
 
-    host = Host.from_config({"mcpServers": {"demo": DEMO}}, on_tools_changed=on_tools_changed)
+    host = Host.from_config({"mcpServers": {"demo": DEMO}}, on_tools_changed=on_tools_changed, approve=lambda _: "once")
     with contextlib.suppress(ClientClosed):  # the callback may be quicker
         host.open()
     assert closed.wait(5)
@@ -163,7 +163,8 @@ def test_a8_a_forked_child_connects_servers_of_its_own(tmp_path: Path) -> None:
         import os, sys, warnings
         from mcpsync import Host
         warnings.simplefilter("ignore", DeprecationWarning)
-        host = Host.from_config({"mcpServers": {"peer": {"command": sys.argv[1], "args": sys.argv[2:]}}})
+        peer = {"command": sys.argv[1], "args": sys.argv[2:]}
+        host = Host.from_config({"mcpServers": {"peer": peer}}, approve=lambda _: "once")
         host.open()
         child = os.fork()
         if child == 0:
@@ -194,7 +195,8 @@ def test_a8_a_child_forked_while_the_parent_connects_and_holds_locks(tmp_path: P
         import os, sys, threading, warnings
         from mcpsync import Host
         warnings.simplefilter("ignore", DeprecationWarning)
-        host = Host.from_config({"mcpServers": {"peer": {"command": sys.argv[1], "args": sys.argv[2:]}}})
+        peer = {"command": sys.argv[1], "args": sys.argv[2:]}
+        host = Host.from_config({"mcpServers": {"peer": peer}}, approve=lambda _: "once")
         opener = threading.Thread(target=host.open)
         # a fork in the middle of whatever: every lock of the host is held by another thread
         member = host._members["peer"]
@@ -237,7 +239,7 @@ def test_b16_the_interpreter_ends_with_an_open_host(tmp_path: Path) -> None:
             "peer": {"command": sys.argv[1], "args": sys.argv[2:]},
             "exits": {"command": sys.executable, "args": ["-S", "-c", "raise SystemExit(3)"]},
         }
-        host = Host.from_config({"mcpServers": servers}, backoff=Backoff((0.01,) * 100))
+        host = Host.from_config({"mcpServers": servers}, backoff=Backoff((0.01,) * 100), approve=lambda _: "once")
         host.open()
         import logging
         logging.disable()
@@ -279,7 +281,7 @@ def test_a1_no_asyncio() -> None:
         sys.modules["asyncio"] = None
         from mcpsync import Host
         demo = {"command": sys.executable, "args": ["-m", "mcpsync.demo"]}
-        with Host.from_config({"mcpServers": {"demo": demo}}) as host:
+        with Host.from_config({"mcpServers": {"demo": demo}}, approve=lambda _: "once") as host:
             call = {"id": "1", "function": {"name": "mcp__demo__echo", "arguments": {"text": "x"}}}
             print(host.dispatch("openai", call))
         """

@@ -19,14 +19,14 @@ from tests.peers.scripted import peer
 
 def empty(**options: Any) -> Host:
     """A host without servers."""
-    return Host.from_config({"mcpServers": {}}, **options)
+    return Host.from_config({"mcpServers": {}}, approve=lambda _: "once", **options)
 
 
 # --- connect_all, and where servers come from
 
 
 def test_servers_of_three_sources() -> None:
-    with Host.from_config({"mcpServers": {"mine": DEMO}}) as host:
+    with Host.from_config({"mcpServers": {"mine": DEMO}}, approve=lambda _: "once") as host:
         assert [each.name for each in host.connect_all({"tools": inside()}, "host", namespace="app")] == ["app__tools"]
         host.connect_all({"tools": inside()}, "plugin", namespace="weather")
         found = {each.name: (each.source, each.state) for each in host.status()}
@@ -41,7 +41,9 @@ def test_servers_of_three_sources() -> None:
 
 
 def test_a_file_cannot_say_where_its_servers_come_from() -> None:
-    with Host.from_config({"mcpServers": {"mine": {**DEMO, "source": "host", "enabled": False}}}) as host:
+    with Host.from_config(
+        {"mcpServers": {"mine": {**DEMO, "source": "host", "enabled": False}}}, approve=lambda _: "once"
+    ) as host:
         assert row(host, "mine").source == "user"
 
 
@@ -115,7 +117,7 @@ def test_the_first_servers_open_the_host() -> None:
 def test_disconnect_takes_one_server_away(tmp_path: Path) -> None:
     server, watch = peer(tmp_path), Watch()
     servers = {"peer": entry(server.command), "demo": DEMO}
-    with Host.from_config({"mcpServers": servers}, on_tools_changed=watch) as host:
+    with Host.from_config({"mcpServers": servers}, on_tools_changed=watch, approve=lambda _: "once") as host:
         before = host.revision
         host.disconnect("peer")
         with pytest.raises(ProcessLookupError):
@@ -134,7 +136,9 @@ def test_disconnect_takes_one_server_away(tmp_path: Path) -> None:
 
 def test_reconnect_starts_it_anew(tmp_path: Path) -> None:
     server = peer(tmp_path)
-    with Host.from_config({"mcpServers": {"peer": entry(server.command), "demo": DEMO}}) as host:
+    with Host.from_config(
+        {"mcpServers": {"peer": entry(server.command), "demo": DEMO}}, approve=lambda _: "once"
+    ) as host:
         other = host.client("demo")
         assert host.reconnect("peer").state == "ready"
         assert len(server.pids()) == 2
@@ -146,7 +150,7 @@ def test_reconnect_starts_it_anew(tmp_path: Path) -> None:
 
 def test_reconnect_of_one_that_is_down(tmp_path: Path) -> None:
     program = tmp_path / "server"
-    with Host.from_config({"mcpServers": {"late": {"command": str(program)}}}) as host:
+    with Host.from_config({"mcpServers": {"late": {"command": str(program)}}}, approve=lambda _: "once") as host:
         assert row(host, "late").state == "down"
         program.write_text("#!/bin/sh\nexec '%s' -m mcpsync.demo\n" % sys.executable)
         program.chmod(0o755)
@@ -164,7 +168,7 @@ def test_apply_config_touches_only_what_changed(tmp_path: Path) -> None:
         file.write_text(json.dumps({"mcpServers": servers}))
 
     write(kept=entry(kept.command), changed=entry(changed.command), gone=entry(gone.command))
-    with Host.from_config(file) as host:
+    with Host.from_config(file, approve=lambda _: "once") as host:
         host.connect_all({"plug": inside()}, "plugin", namespace="p")
         assert host.apply_config().kept == ("kept", "changed", "gone", "p__plug")
         write(new=DEMO, changed=entry(changed.command, timeout=7), kept=entry(kept.command))
@@ -183,7 +187,7 @@ def test_apply_config_touches_only_what_changed(tmp_path: Path) -> None:
 def test_apply_config_that_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"demo": DEMO}}))
-    with Host.from_config(file) as host:
+    with Host.from_config(file, approve=lambda _: "once") as host:
         file.write_text("{")
         with pytest.raises(ConfigError):
             host.apply_config()
@@ -191,7 +195,7 @@ def test_apply_config_that_cannot_be_read_changes_nothing(tmp_path: Path) -> Non
 
 
 def test_apply_config_switches_a_server_off_and_on() -> None:
-    with Host.from_config({"mcpServers": {"demo": DEMO}}) as host:
+    with Host.from_config({"mcpServers": {"demo": DEMO}}, approve=lambda _: "once") as host:
         with pytest.raises(ConfigError, match="the host was not made of a file"):
             host.apply_config()
         host.apply_config({"mcpServers": {"demo": {**DEMO, "disabled": True}}})
@@ -231,7 +235,7 @@ def test_what_can_be_known_beforehand_starts_nothing(tmp_path: Path) -> None:
         "plain": {"command": str(script)},
         "folder": {"command": "sh", "cwd": str(tmp_path / "none")},
     }
-    with Host.from_config({"mcpServers": servers}, backoff=QUICK) as host:
+    with Host.from_config({"mcpServers": servers}, backoff=QUICK, approve=lambda _: "once") as host:
         errors: List[str] = [str(each.error) for each in host.status()]
         assert [each.state for each in host.status()] == ["down"] * 3
     assert "command 'npx' not found; install Node.js (https://nodejs.org), which brings npx" in errors[0]
@@ -246,5 +250,7 @@ def test_folders_that_a_program_brings_come_first_on_the_path(tmp_path: Path) ->
     program.write_text("#!/bin/sh\nexec '%s' -m mcpsync.demo\n" % sys.executable)
     program.chmod(0o755)
     servers = {"demo": {"command": "npx", "args": ["-y", "some-server"]}}
-    with Host.from_config({"mcpServers": servers}, path_prepend=[str(program.parent)]) as host:
+    with Host.from_config(
+        {"mcpServers": servers}, path_prepend=[str(program.parent)], approve=lambda _: "once"
+    ) as host:
         assert row(host, "demo").ready

@@ -49,7 +49,7 @@ def test_the_oldest_go() -> None:
 
 def test_a_model_reads_on() -> None:
     long = inside(["work"], {"tools/call": lambda params: {"content": [{"type": "text", "text": "abcdefghij" * 10}]}})
-    with Host.from_config({"mcpServers": {}}, context_tools=True, result_limit=60) as host:
+    with Host.from_config({"mcpServers": {}}, context_tools=True, result_limit=60, approve=lambda _: "once") as host:
         host.connect_all({"s": long})
         first = host.dispatch("openai", _call("mcp__s__work", "{}"))["content"]
         assert first.startswith(

@@ -105,7 +105,7 @@ def test_calls_of_a_host(parallel: bool) -> None:
                 )
 
     entry = ServerConfig("s", transport="memory", supports_parallel=parallel)
-    host = Host(Config({}), protocol="2025-06-18")
+    host = Host(Config({}), protocol="2025-06-18", approve=lambda _: "once")
     host._fleet.change(lambda old: {"s": _entry(entry, StreamServer(serve, server_name="s"))})
     texts: List[str] = []
 
@@ -134,6 +134,6 @@ def _entry(config: Any, factory: Any) -> Any:
 
 
 def test_a_quick_server_needs_no_turns() -> None:
-    with Host.from_config({"mcpServers": {}}) as host:
+    with Host.from_config({"mcpServers": {}}, approve=lambda _: "once") as host:
         host.connect_all({"a": inside()})
         assert host._fleet.members["a"].turnstile is None

@@ -66,7 +66,9 @@ def best_of(times: int, work: Callable[[], Any]) -> float:
 
 def measure() -> None:
     """Print what it costs; in a process of its own, whose memory nothing else has used."""
-    with Host.from_config({"mcpServers": {}}, protocol="2025-06-18", schema_cache=False) as host:
+    with Host.from_config(
+        {"mcpServers": {}}, protocol="2025-06-18", schema_cache=False, approve=lambda _: "once"
+    ) as host:
         host.export_tools("openai")
         inner = servers()
         before = resident()
@@ -123,14 +125,14 @@ def test_one_change_costs_one_shelf() -> None:
 
 
 def test_a_wrong_name_among_many() -> None:
-    with Host.from_config({"mcpServers": {}}, protocol="2025-06-18") as host:
+    with Host.from_config({"mcpServers": {}}, protocol="2025-06-18", approve=lambda _: "once") as host:
         host.connect_all({"s%d" % number: inside([a_tool(number, 1), a_tool(number, 2)]) for number in range(5)})
         with pytest.raises(ConfigError, match="did you mean mcp__s3__tool_2"):
             host.call_tool("mcp__s3__tol_2")
 
 
 def test_what_was_exported_is_the_callers(tmp_path: Path) -> None:
-    with Host.from_config({"mcpServers": {}}, protocol="2025-06-18") as host:
+    with Host.from_config({"mcpServers": {}}, protocol="2025-06-18", approve=lambda _: "once") as host:
         host.connect_all({"s": inside([a_tool(0, 0)])})
         first = host.export_tools("anthropic")
         before = json.dumps(first)

@@ -7,7 +7,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from mcpsync import Backoff, Host
-from mcpsync.host import ServerStatus
+from mcpsync.host import ServerStatus, approve_all
 
 DEMO = {"command": sys.executable, "args": ["-m", "mcpsync.demo"]}
 QUICK = Backoff((0.02, 0.02, 0.05, 0.05, 0.05))
@@ -42,7 +42,8 @@ class Watch:
 
 
 def host_of(servers: Dict[str, Any], watch: Optional[Watch] = None, **options: Any) -> Host:
-    """A host of these servers that tells the watch."""
+    """A host of these servers that tells the watch; whoever tests approvals gives ``approve``."""
+    options.setdefault("approve", approve_all)
     return Host.from_config({"mcpServers": servers}, on_tools_changed=watch, **options)
 
 

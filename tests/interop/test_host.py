@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from mcpsync import Host
+from mcpsync.host import approve_all
 from tests.interop.side import Side
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(180)]
@@ -71,7 +72,13 @@ def test_a_model_uses_a_tool_of_each(config: Path) -> None:
         lambda text: ("mcp__mcp2__ask", {}),
     )
     side, messages = Side(), [{"role": "user", "content": "What is 1 + 2 + 10?"}]
-    with Host.from_config(config, sampling=side.sampling, elicitation=side.elicitation) as host:
+    with Host.from_config(
+        config,
+        sampling=side.sampling,
+        elicitation=side.elicitation,
+        approve=approve_all,
+        approve_request=lambda request: True,
+    ) as host:
         rows = {row.name: row for row in host.status()}
         assert {name: (row.state, row.error) for name, row in rows.items()} == dict.fromkeys(rows, ("ready", None))
         assert len(rows) == 5
