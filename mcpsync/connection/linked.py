@@ -18,6 +18,7 @@ import copy
 import itertools
 import logging
 import time
+from _thread import get_ident
 from typing import Any, Callable, Dict, List, Optional
 
 from mcpsync.connection import lifetime
@@ -103,6 +104,7 @@ class LinkedConnection(Owner):
         # guards the fields below and state, _link, _closed; waited on by those who need the outcome of an attempt
         self._changed = Condition()
         self._opening_link: Optional[Link] = None
+        self._connects_on: Optional[int] = None  # the thread whose attempt is, or was, the last
         self._previous_link: Optional[Link] = None
         self._attempt_error: Optional[McpError] = None
         self._states = States(self._tell_state)
@@ -202,10 +204,18 @@ class LinkedConnection(Owner):
                             # the attempt that this thread waited for is its attempt too
                             raise copy.copy(self._attempt_error).located(self.name, method)
                         break
+                    if self._connects_on == get_ident():
+                        raise ConnectFailed(
+                            "this thread is in the middle of connecting, and a call that it makes there would wait for "
+                            "itself (in a signal handler, a __del__, a function that gives headers?)",
+                            server=self.name,
+                            method=method,
+                        )
                     waited = True
                     if not self._changed.wait(deadline.remaining()):
                         raise ConnectTimeout("the connection was not made in time", server=self.name, method=method)
                 previous = self.state
+                self._connects_on = get_ident()
                 self._set_state("connecting")
             return self._open_here(deadline)
         except BaseException as error:  # Ctrl-C among them: nobody must wait for an attempt that is no more
@@ -273,7 +283,6 @@ class LinkedConnection(Owner):
         """An attempt succeeded: the link is there for everyone."""
         link, agreed = opened
         with self._changed:
-            self._opening_link = None
             lost = link.cause
             if not self._closed and lost is None:
                 self.server = agreed.server
@@ -282,7 +291,9 @@ class LinkedConnection(Owner):
                 self._stands_since = time.monotonic()
                 self._unused_id = None
                 self.sessions += 1
-                self._set_state("ready")
+                self._set_state("ready")  # from here on it stands, even if Ctrl-C strikes
+            self._opening_link = None
+            if self._link is link:
                 self._upkeep = Upkeep(
                     link,
                     self.timeouts,
@@ -311,6 +322,12 @@ class LinkedConnection(Owner):
     def _attempt_failed(self, previous: str, error: BaseException) -> None:
         with self._changed:
             unfinished, self._opening_link = self._opening_link, None
+            if unfinished is not None and unfinished is self._link:
+                # interrupted in the very moment in which it was adopted
+                if self.state == "connecting":
+                    self._link = None
+                else:
+                    unfinished = None
             if isinstance(error, McpError):
                 # a copy has no traceback: one would lead to the client, by way of the frames
                 self._last_error = copy.copy(error)
@@ -353,6 +370,7 @@ class LinkedConnection(Owner):
         with self._changed:
             if self._closed or self.state != state:
                 return
+            self._connects_on = get_ident()
             self._set_state("connecting")
             self._retry = None
         try:
@@ -448,23 +466,36 @@ class LinkedConnection(Owner):
         :param unused: leave it if a call is on its way
         :returns: False if it was left
         """
-        with self._changed:
-            if link is None or self._link is not link or self._closed:
-                return True
-            # gone before the look at the calls: one that is not seen here finds the link closed and takes the next
-            self._link = None
-            if unused and link.working():
-                self._link = link
-                return False
-            link.released = True
-            self._previous_link = link
-            self._set_state("dormant")
-            if self._upkeep is not None:
-                self._upkeep.stop()
-        logger.debug("mcpsync: server %r: connection closed: %s", self.name, why)
-        self._leaving.leave(link)
+        try:
+            with self._changed:
+                if link is None or self._link is not link or self._closed:
+                    return True
+                # gone before the look at the calls: one that is not seen here finds the link closed and takes the next
+                self._link = None
+                if unused and link.working():
+                    self._link = link
+                    return False
+                link.released = True
+                self._previous_link = link
+                self._set_state("dormant")
+                if self._upkeep is not None:
+                    self._upkeep.stop()
+            logger.debug("mcpsync: server %r: connection closed: %s", self.name, why)
+            self._leaving.leave(link)
+        except BaseException:  # Ctrl-C: what nobody holds any more is closed all the same
+            self._let_go(link)
+            raise
         self._states.tell_all()
         return True
+
+    def _let_go(self, link: Optional[Link]) -> None:
+        with self._changed:
+            if link is None or self._link is link or self._closed:
+                return
+            link.released = True
+            if self.state == "ready" and self._link is None:
+                self._set_state("dormant")
+        self._leaving.leave(link)
 
     def _renewed(self, link: Link, method: str, deadline: Deadline) -> Link:
         """The link after one whose session the server no longer knows."""
