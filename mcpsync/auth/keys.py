@@ -19,9 +19,8 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from mcpsync.auth.jwt import base64url
 from mcpsync.errors import AuthError
 
-__all__ = ["ALGORITHMS", "PrivateKey"]
+__all__ = ["PrivateKey"]
 
-ALGORITHMS = ("ES256", "RS256", "EdDSA")
 _LEAST_RSA_BITS = 2048
 _COORDINATE = 32  # bytes, of P-256
 _SHA256 = hashes.SHA256()
