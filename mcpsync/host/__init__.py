@@ -13,14 +13,28 @@ if TYPE_CHECKING:
     from mcpsync.host.catalog import HostTool
     from mcpsync.host.gate import Gate, ServerRequest
     from mcpsync.host.host import Host
+    from mcpsync.host.prompts import HostPrompt
+    from mcpsync.host.roster import Changes
     from mcpsync.host.status import ServerStatus
 
-__all__ = ["ApprovalRequest", "Gate", "Host", "HostTool", "ServerRequest", "ServerStatus", "approve_all"]
+__all__ = [
+    "ApprovalRequest",
+    "Changes",
+    "Gate",
+    "Host",
+    "HostPrompt",
+    "HostTool",
+    "ServerRequest",
+    "ServerStatus",
+    "approve_all",
+]
 
 _HOME = {
     "ApprovalRequest": "mcpsync.host.approval",
+    "Changes": "mcpsync.host.roster",
     "Gate": "mcpsync.host.gate",
     "Host": "mcpsync.host.host",
+    "HostPrompt": "mcpsync.host.prompts",
     "HostTool": "mcpsync.host.catalog",
     "ServerRequest": "mcpsync.host.gate",
     "ServerStatus": "mcpsync.host.status",
