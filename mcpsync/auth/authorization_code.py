@@ -142,9 +142,12 @@ def answer_of(url: str) -> Mapping[str, str]:
     """The parameters that a redirect back carries.
 
     :param url: whole, or what follows its question mark
-    :raises AuthError: a parameter comes twice
+    :raises AuthError: a parameter comes twice, or it is no URL
     """
-    query = urlsplit(url).query if "?" in url else url
+    try:
+        query = urlsplit(url).query if "?" in url else url
+    except ValueError:
+        raise AuthError("what came back from the sign-in is no URL") from None
     pairs = parse_qsl(query, keep_blank_values=True)
     found = dict(pairs)
     if len(found) != len(pairs):

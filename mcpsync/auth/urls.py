@@ -42,7 +42,8 @@ class Url(NamedTuple):
             parts = urlsplit(text)
             port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)
         except ValueError as error:
-            raise AuthError("%s is no URL: %s" % (what, error)) from None
+            told = "" if "@" in text else ": %s" % error  # which repeats the host, with a password before it
+            raise AuthError("%s is no URL%s" % (what, told)) from None
         if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
             raise AuthError("%s is no https URL: %.100r" % (what, text.partition("?")[0]))
         if parts.username is not None or parts.password is not None:

@@ -42,7 +42,10 @@ def name_of(target: Any) -> str:
     if callable(target):
         return "server"
     if is_url(target):
-        return urlsplit(target).hostname or "server"
+        try:
+            return urlsplit(target).hostname or "server"
+        except ValueError:  # it is no URL, which the transport will say
+            return "server"
     command = _command(target)
     return os.path.basename(str(command[0])) or "server" if command else "server"
 

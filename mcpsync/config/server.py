@@ -284,7 +284,10 @@ def _url(entry: Entry) -> Optional[str]:
         if not path.startswith("/"):
             entry.wrong(entry.where("socket"), "must be the absolute path of a Unix socket; abstract ones are not used")
         elif url is not None and entry.enabled:
-            parts = urlsplit(url)
+            try:
+                parts = urlsplit(url)
+            except ValueError:
+                return url  # which is reported where it is checked
             target = (parts.path or "/") + ("?" + parts.query if parts.query else "")
             return "http+unix://%s%s" % (quote(path, safe=""), target)
     return url

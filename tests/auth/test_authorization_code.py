@@ -92,6 +92,11 @@ def test_answers_are_read_from_what_a_browser_ends_at(url):
     assert answer_of(url) == {"a": "1", "b": " ", "c": ""}
 
 
+def test_an_answer_that_is_no_url_is_refused():
+    with pytest.raises(AuthError, match="no URL"):
+        answer_of("http://[x?code=mine&state=s")
+
+
 def test_an_answer_with_a_parameter_twice_is_refused():
     with pytest.raises(AuthError, match="twice"):
         answer_of("?code=mine&state=s&code=theirs")

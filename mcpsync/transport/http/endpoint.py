@@ -322,7 +322,8 @@ def _checked_url(url: str, server: str) -> str:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise ConfigError("not a URL that can be used: %s" % error, server=server) from None
+        told = "" if "@" in url else ": %s" % error  # which repeats the host, with a password before it
+        raise ConfigError("not a URL that can be used%s" % told, server=server) from None
     if parts.scheme not in ("http", "https"):
         raise ConfigError("a server's URL starts with http:// or https://, not %.60r" % parts.scheme, server=server)
     if not parts.hostname:

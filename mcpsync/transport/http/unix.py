@@ -22,7 +22,10 @@ def split_unix_url(url: str) -> Optional[Tuple[str, str]]:
 
     :raises ConfigError: it is one, but names no socket, or the system has none
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
     if parts.scheme == "unix":
         path, target = unquote(parts.path), parts.fragment or "/"
     elif parts.scheme == "http+unix":

@@ -13,8 +13,17 @@ import requests
 import requests.adapters
 from requests.auth import HTTPBasicAuth, HTTPDigestAuth
 
+import mcpsync
 from mcpsync.deadline import Deadline
-from mcpsync.errors import ConfigError, ConnectFailed, ConnectionLost, HttpError, RequestTimeout, TransportError
+from mcpsync.errors import (
+    ConfigError,
+    ConnectFailed,
+    ConnectionLost,
+    HttpError,
+    McpError,
+    RequestTimeout,
+    TransportError,
+)
 from mcpsync.transport.base import Frame
 from mcpsync.transport.http.endpoint import Endpoint
 from tests.peers.authority import Authority
@@ -257,13 +266,32 @@ def test_headers_that_cannot_be_sent(headers: Any) -> None:
         assert peer.requests == []
 
 
+NO_URLS = ["http://[]/mcp", "https://[::1/mcp", "http://[zz]:80/", "http://user:pass@a\N{ACCOUNT OF}b/mcp"]
+
+
 @pytest.mark.parametrize(
     "url",
-    ["ftp://example.org/", "http:///mcp", "http://user:pass@example.org/", "http://a:b/", "unix://host/x", "/mcp"],
+    [
+        "ftp://example.org/",
+        "http:///mcp",
+        "http://user:pass@example.org/",
+        "http://a:b/",
+        "unix://host/x",
+        "/mcp",
+        *NO_URLS,
+    ],
 )
 def test_urls_that_cannot_be_used(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Endpoint(url)
+    assert "pass" not in str(caught.value)
+
+
+@pytest.mark.parametrize("auth", [None, "oauth"])
+@pytest.mark.parametrize("url", NO_URLS)
+def test_what_is_no_url_is_a_config_error_of_the_client(url: str, auth: Any) -> None:
+    with pytest.raises(McpError) as caught:
+        mcpsync.connect(url, auth=auth)
     assert "pass" not in str(caught.value)
 
 
