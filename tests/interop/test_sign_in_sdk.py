@@ -205,7 +205,7 @@ def test_a_browser_on_another_machine_and_a_host_that_waits(
     peer: HttpPeer, chromium: Chromium, user: User, tmp_path: Path
 ) -> None:
     config = tmp_path / "mcp.json"
-    config.write_text(json.dumps({"mcpServers": {"notes": {"url": peer.url}}}))
+    config.write_text(json.dumps({"mcpServers": {"notes": {"url": peer.url, "trust_level": "trusted"}}}))
     changed = threading.Event()
     with mcpsync.Host.from_config(str(config), on_tools_changed=lambda revision: changed.set()) as host:
         assert [(row.name, row.state) for row in host.status()] == [("notes", "needs_login")]
