@@ -497,7 +497,12 @@ class SchemaMismatch(ToolError):
 
 
 class AuthError(McpError):
-    """Signing in, or staying signed in, failed."""
+    """Signing in, or staying signed in, failed.
+
+    :ivar passing: later it may work by itself: the authorization server was not reached, or had an error of its own
+    """
+
+    passing = False
 
 
 class NeedsLogin(AuthError):

@@ -110,7 +110,9 @@ def _resource_metadata(
         if answer.status == 200 and answer.data is not None:
             return ResourceMetadata.from_json(answer.data, candidate)
         if answer.status >= 500:  # it may have metadata, so that nothing else may be assumed
-            raise AuthError("%s answers with %d; try again later" % (candidate, answer.status))
+            error = AuthError("%s answers with %d; try again later" % (candidate, answer.status))
+            error.passing = True
+            raise error
     return None
 
 

@@ -202,7 +202,9 @@ def refusal(endpoint: str, answer: Answer) -> TokenRefused:
     said = (answer.data or {}).get("error")
     code = said if isinstance(said, str) and _CODE.match(said) else "no error code"
     where = Url.parse(endpoint, "it").shown
-    return TokenRefused(flat("%s refused: %s (%d)" % (where, code, answer.status)), error=code, status=answer.status)
+    made = TokenRefused(flat("%s refused: %s (%d)" % (where, code, answer.status)), error=code, status=answer.status)
+    made.passing = answer.status >= 500 or answer.status == 429
+    return made
 
 
 def _tokens(data: Mapping[str, Any], asked_at: float, requested: Tuple[str, ...]) -> Tokens:

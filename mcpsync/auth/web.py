@@ -153,7 +153,7 @@ class Web:
                 return self._exchange(self._pool(url, address), method, url, body, headers, deadline, share)
             except _Unreachable as error:
                 unreachable = error
-        raise AuthError(str(unreachable))
+        raise _unreached(str(unreachable))
 
     def _pool(self, url: Url, address: Address) -> urllib3.HTTPConnectionPool:
         if url.scheme == "http":
@@ -209,9 +209,9 @@ class Web:
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError):
             raise _Unreachable("%s cannot be reached" % url.origin) from None
         except (urllib3.exceptions.TimeoutError, TimeoutError):
-            raise AuthError("%s did not answer in time" % url.shown) from None
+            raise _unreached("%s did not answer in time" % url.shown) from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise AuthError("%s: %s: %.300s" % (url.shown, type(error).__name__, error)) from None
+            raise _unreached("%s: %s: %.300s" % (url.shown, type(error).__name__, error)) from None
         finally:
             pool.close()
 
@@ -327,3 +327,9 @@ def _as_object(body: bytes) -> Optional[Dict[str, Any]]:
     except (ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None
+
+
+def _unreached(message: str) -> AuthError:
+    error = AuthError(message)
+    error.passing = True
+    return error

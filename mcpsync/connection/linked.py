@@ -529,7 +529,9 @@ class LinkedConnection(Owner):
 
 
 def _worth_retrying(error: BaseException) -> bool:
-    return isinstance(error, McpError) and not isinstance(error, (VersionMismatch, AuthError, ClientClosed))
+    if isinstance(error, AuthError):
+        return error.passing
+    return isinstance(error, McpError) and not isinstance(error, (VersionMismatch, ClientClosed))
 
 
 def _list_nothing(timeouts: Timeouts) -> None:

@@ -343,4 +343,6 @@ class Member:
 def _worth_retrying(error: McpError) -> bool:
     if isinstance(error, ConnectFailed) and error.permanent:
         return False
-    return not isinstance(error, (AuthError, ClientClosed, ConfigError, PageLimit, VersionMismatch))
+    if isinstance(error, AuthError):
+        return error.passing
+    return not isinstance(error, (ClientClosed, ConfigError, PageLimit, VersionMismatch))

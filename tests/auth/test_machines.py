@@ -304,3 +304,33 @@ def test_a_file_that_is_not_there_is_the_error_of_connect(server, resource):
     with pytest.raises(McpError, match="/no/such/key cannot be read"):
         connected(resource, grant="client_credentials", private_key=FromFile("/no/such/key"))
     assert server.token_requests == []
+
+
+def test_a_host_goes_on_when_the_authorization_server_is_back(server, resource, tmp_path, monkeypatch):
+    monkeypatch.setenv("MCPSYNC_HOME", str(tmp_path))
+    monkeypatch.setattr("mcpsync.auth.unattended._HOLD_OFF", 0.1)
+    refused = threading.Event()
+
+    def down(exchange: Any) -> None:
+        refused.set()
+        exchange.respond(503, {})
+
+    server.routes["/token"] = down
+    oauth = {"grant": "client_credentials", "clientId": "agent", "clientSecret": SECRET}
+    entry = {"type": "http", "url": resource.url, "oauth": oauth}
+    with mcpsync.Host.from_config({"mcpServers": {"web": entry}}) as host:
+        assert refused.wait(20)
+        del server.routes["/token"]
+        end = time.monotonic() + 30
+        while not host.status()[0].ready:
+            assert time.monotonic() < end, host.status()
+            time.sleep(0.05)
+        assert host.client("web").call_tool("work").text == "done"
+
+
+@pytest.mark.parametrize(("status", "passing"), [(400, False), (401, False), (429, True), (500, True), (503, True)])
+def test_failures_that_may_pass(server, resource, status, passing):
+    server.routes["/token"] = lambda exchange: exchange.respond(status, {"error": "invalid_client"})
+    with pytest.raises(AuthError) as caught:
+        connected(resource, **basic())
+    assert caught.value.passing is passing
