@@ -112,7 +112,7 @@ def _node(node: yaml.Node, text: str, after: int) -> Node:
         return Node("scalar", start, start + len(text[start:end].rstrip()), flow=False)
     assert isinstance(node, yaml.CollectionNode)
     found = Node("map" if isinstance(node, yaml.MappingNode) else "list", start, end, flow=bool(node.flow_style))
-    position = start
+    position = start + 1  # what begins where this does is an alias of this
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else None
