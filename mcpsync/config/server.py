@@ -212,7 +212,7 @@ def _headers(entry: Entry) -> Dict[str, str]:
 def _headers_command(entry: Entry) -> Optional[str]:
     found = entry.text("headers_command") or None
     if found is not None and entry.enabled:
-        entry.remark("note", entry.where("headers_command"), "is a command line that is run for each connection")
+        entry.remark("note", entry.where("headers_command"), "is a command line that is run for the headers")
     return found
 
 

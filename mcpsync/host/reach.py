@@ -32,7 +32,7 @@ def reach(
         options.pop("auth", None)
         return list(server.command), {**options, "env": server.env, "cwd": server.cwd}
     options["transport"] = server.transport
-    options["headers"] = headers = _laid_over(server.headers, given.get("headers"))
+    options["headers"] = headers = _laid_over(_said(server), given.get("headers"))
     if _wants_sign_in(server, headers, options):
         options["auth"] = _signing(server.auth or {}, options.get("auth"))
     return server.url, options
@@ -56,13 +56,22 @@ def _wants_sign_in(server: ServerConfig, headers: Any, options: Mapping[str, Any
     return not any(name.lower() == "authorization" for name in headers)
 
 
-def _laid_over(said: Mapping[str, str], given: Any) -> Any:
-    """Headers of the entry, under those that were given, which may be a function. Names are the same in any case."""
-    if not callable(given):
+def _said(server: ServerConfig) -> Any:
+    """Headers of the entry; those of its command go over the others."""
+    if server.headers_command is None or server.url is None:
+        return server.headers
+    from mcpsync.host.headers_helper import HeadersHelper
+
+    return _laid_over(server.headers, HeadersHelper(server.headers_command, server.name, server.url))
+
+
+def _laid_over(said: Any, given: Any) -> Any:
+    """Headers of the entry, under those that were given; both may be a function. Names are the same in any case."""
+    if not callable(given) and not callable(said):
         return _merged(said, given or {})
 
     def headers() -> Dict[str, str]:
-        return _merged(said, given())
+        return _merged(said() if callable(said) else said, given() if callable(given) else given or {})
 
     return headers if said else given
 
