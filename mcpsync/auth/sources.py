@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Callable, Union
+from typing import Callable, Mapping, Union
 
 from mcpsync.errors import AuthError
 
 __all__ = ["FromEnvironment", "FromFile", "Source", "text_of"]
 
-Source = Union[str, Callable[[], str]]
-"""A text, or what gives it; called each time it is needed."""
+Source = Union[str, Callable[[], str], Mapping[str, str]]
+"""A text, or what gives it, which is called each time it is needed; ``{"file": path}`` is as :class:`FromFile`, as
+config files have it."""
 
 _MOST_BYTES = 64 * 1024
 
@@ -62,6 +63,8 @@ def text_of(source: Source, what: str) -> str:
     :param what: for the error
     :raises AuthError: there is none
     """
+    if isinstance(source, Mapping):
+        source = FromFile(source.get("file", ""))
     text = source
     if callable(source):
         try:

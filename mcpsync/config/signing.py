@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
-from mcpsync.auth.sources import FromFile
 from mcpsync.config.diagnose import Where, kind, nearest
-from mcpsync.errors import ConfigError
 
 __all__ = ["Remarks", "read_auth"]
 
@@ -54,6 +52,17 @@ _NOT_USED = frozenset(
 )
 _METHODS = ("none", "client_secret_basic", "client_secret_post", "private_key_jwt")
 _DOCUMENT = re.compile(r"https://[!#-;=?-\[\]_a-z~]+/[!#-;=?-\[\]_a-z~]+\Z")
+_NEEDS: Mapping[str, Tuple[Tuple[str, ...], ...]] = {  # by grant: one of each
+    "authorization_code": (),
+    "client_credentials": (("client_id", "client_metadata_url"), ("client_secret", "private_key")),
+    "jwt_bearer": (("client_id", "client_metadata_url"), ("assertion",)),
+    "enterprise": (
+        ("client_id", "client_metadata_url"),
+        ("id_token",),
+        ("idp_client_id",),
+        ("idp_issuer", "idp_token_endpoint"),
+    ),
+}
 _LISTS = ("scopes", "allow_hosts")
 _FILES = ("assertionfile", "idtokenfile", "privatekeyfile")
 
@@ -124,7 +133,7 @@ def _options(key: str, said: Mapping[Any, Any], remarks: Remarks) -> Optional[Di
             name = _NAMES[plain]
             found[name] = _value(name, inside, value, remarks)
             if plain in _FILES:
-                found[name] = FromFile(found[name])
+                found[name] = {"file": found[name]}
     _check(key, found, remarks)
     return found
 
@@ -140,16 +149,21 @@ def _check(key: str, found: Mapping[str, Any], remarks: Remarks) -> None:
         remarks.wrong((key,), "auth_method private_key_jwt needs a private key")
     elif method not in (None, "none", "private_key_jwt") and found.get("client_id") and secret is None:
         remarks.wrong((key,), "auth_method %s needs a client secret" % method)
-    if "grant" in found:
-        from mcpsync.auth.oauth import OAuth
-
-        try:
-            OAuth.of(found)
-        except ConfigError as error:
-            remarks.wrong((key,), error.message)
+    _check_grant(key, found, remarks)
     url = found.get("client_metadata_url")
     if url is not None and not _DOCUMENT.match(url):
         remarks.wrong((key,), "clientMetadataUrl must be an https URL with a path")
+
+
+def _check_grant(key: str, found: Mapping[str, Any], remarks: Remarks) -> None:
+    grant = found.get("grant", "authorization_code")
+    if grant not in _NEEDS:
+        remarks.wrong((key,), "grant must be one of %s" % ", ".join(_NEEDS))
+        return
+    for alternatives in _NEEDS[grant]:
+        if not any(found.get(name) for name in alternatives):
+            remarks.wrong((key,), "grant %s needs a %s" % (grant, " or a ".join(alternatives)))
+            return
 
 
 def _value(name: str, inside: Where, value: Any, remarks: Remarks) -> Any:

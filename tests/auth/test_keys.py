@@ -98,6 +98,7 @@ def test_where_texts_come_from(tmp_path, monkeypatch):
     file.write_text(" text\n")
     monkeypatch.setenv("A_KEY", "of the environment")
     assert text_of(FromFile(str(file)), "x") == "text"
+    assert text_of({"file": str(file)}, "x") == "text"
     assert text_of(FromEnvironment("A_KEY"), "x") == "of the environment"
     assert text_of(lambda: "of a function", "x") == "of a function"
     assert pickle.loads(pickle.dumps(FromFile("~/x"))) == FromFile("~/x")

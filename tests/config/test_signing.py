@@ -7,7 +7,6 @@ from typing import Any, Dict, List, Optional
 import pytest
 
 from mcpsync.auth.oauth import OAuth
-from mcpsync.auth.sources import FromFile
 from mcpsync.config import load
 
 URL = "https://mcp.example/mcp"
@@ -70,7 +69,7 @@ def remarks(entry: Dict[str, Any], severity: str) -> List[str]:
             {
                 "grant": "client_credentials",
                 "client_id": "c",
-                "private_key": FromFile("key.pem"),
+                "private_key": {"file": "key.pem"},
                 "signing_algorithm": "ES256",
                 "key_id": "k",
                 "dpop": True,
@@ -78,7 +77,7 @@ def remarks(entry: Dict[str, Any], severity: str) -> List[str]:
         ),
         (
             {"oauth": {"grant": "jwt_bearer", "clientId": "c", "assertion_file": "/run/token"}},
-            {"grant": "jwt_bearer", "client_id": "c", "assertion": FromFile("/run/token")},
+            {"grant": "jwt_bearer", "client_id": "c", "assertion": {"file": "/run/token"}},
         ),
         (
             {
@@ -136,7 +135,7 @@ def test_a_token_is_sent_as_it_is() -> None:
         ({"oauth": {"clientId": "x", "auth_method": "tls_client_auth"}}, "auth_method must be one of"),
         ({"oauth": {"clientId": "x", "auth_method": "private_key_jwt"}}, "needs a private key"),
         ({"oauth": {"clientId": "x", "grant": "client_credentials"}}, "needs a client_secret or a private_key"),
-        ({"oauth": {"clientId": "x", "grant": "password"}}, "grant is one of"),
+        ({"oauth": {"clientId": "x", "grant": "password"}}, "grant must be one of"),
         ({"oauth": {"dpop": "yes"}}, "true or false"),
         ({"oauth": {"clientId": "x", "auth_method": "client_secret_post"}}, "needs a client secret"),
         ({"oauth": {"clientMetadataUrl": "http://x.example/a"}}, "https URL"),
