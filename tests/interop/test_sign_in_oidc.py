@@ -169,7 +169,7 @@ def test_more_scopes(names_scopes: bool, start: Start, chromium: Chromium, user:
 
 
 def test_refresh_tokens_are_used_once(start: Start, chromium: Chromium, user: User) -> None:
-    with start(accessSeconds=2) as peer, mcpsync.connect(peer.url, auth=oauth(chromium)) as client:
+    with start(accessSeconds=5) as peer, mcpsync.connect(peer.url, auth=oauth(chromium)) as client:
         first = user.credentials()
         with user.processes(3, peer.url, "read") as answers:
             deadline = Deadline(PROCESS_SECONDS)
