@@ -22,7 +22,7 @@ from mcpsync.auth.challenge import BearerChallenge, bearer_challenge
 from mcpsync.auth.credentials import Credentials, Tokens
 from mcpsync.auth.flight import Flight
 from mcpsync.auth.nonces import Nonces, wants_nonce
-from mcpsync.auth.signed import DPOP, Signed, is_stale, skew_of, stamped, token_in
+from mcpsync.auth.signed import DPOP, Signed, end_of, is_stale, skew_of, stamped, token_in
 from mcpsync.auth.vault import Vault
 from mcpsync.deadline import Deadline
 from mcpsync.errors import AuthError, InsufficientScope, McpError, NeedsLogin
@@ -37,7 +37,6 @@ logger = logging.getLogger("mcpsync")
 RENEW_SECONDS = 30.0  # for a refresh, the wait for the lock included; whoever waits for it has a deadline of its own
 _HOLD_OFF = 5.0  # between attempts to refresh a token that is still good
 _REMEMBERED = 16
-_NEVER = float("inf")
 _UNSIGNED: Mapping[str, str] = {}
 
 
@@ -243,8 +242,9 @@ class Session:
             self._fly(signed.token).wait(deadline)
         else:
             self._look()
-        signed = self._signed
-        if signed is not None and time.time() < signed.good_until:
+        before, signed = signed, self._signed
+        # what has just come is used, however short its life: it may have passed while this thread was waiting
+        if signed is not None and (signed.token != before.token or time.time() < signed.good_until):
             return signed.headers_for(method, url)
         self._raise_reason()
         if not ending:
@@ -438,7 +438,7 @@ class Session:
         self._tell(None)
 
     def _signed_with(self, credentials: Credentials, tokens: Tokens) -> Signed:
-        good_until = _NEVER if tokens.expires_at is None else tokens.expires_at
+        good_until = end_of(tokens)
         fresh_until = good_until - skew_of(tokens) if self._renewable(tokens) else good_until
         prover = self._prover_of(credentials)
         scheme = "Bearer " if prover is None else DPOP + " "

@@ -11,7 +11,7 @@ from mcpsync.auth.credentials import Credentials, Tokens
 if TYPE_CHECKING:
     from mcpsync.auth.proof import Prover
 
-__all__ = ["DPOP", "Signed", "is_stale", "skew_of", "stamped", "token_in"]
+__all__ = ["DPOP", "Signed", "end_of", "is_stale", "skew_of", "stamped", "token_in"]
 
 DPOP = "DPoP"
 """A scheme, and the header that holds a proof."""
@@ -19,6 +19,7 @@ DPOP = "DPoP"
 _SKEW = 60.0
 _SKEW_SHARE = 0.2  # of a token's life, where that is short
 _SKEW_UNKNOWN = 30.0
+_NEVER = float("inf")
 _OBTAINED_AT = "obtained_at"
 
 
@@ -50,6 +51,15 @@ def skew_of(tokens: Tokens) -> float:
     if tokens.expires_at is None or not isinstance(obtained_at, (int, float)):
         return _SKEW_UNKNOWN
     return min(_SKEW, max(0.0, (tokens.expires_at - obtained_at) * _SKEW_SHARE))
+
+
+def end_of(tokens: Tokens) -> float:
+    """The moment of ``time.time()`` at which a token is expired. One that was so when it came is used until it is
+    refused: servers write ``expires_in: 0`` where they mean that it has no end."""
+    obtained_at = tokens.extra.get(_OBTAINED_AT)
+    if tokens.expires_at is None or (isinstance(obtained_at, (int, float)) and tokens.expires_at <= obtained_at):
+        return _NEVER
+    return tokens.expires_at
 
 
 def is_stale(tokens: Tokens) -> bool:

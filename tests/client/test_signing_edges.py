@@ -368,3 +368,16 @@ def test_what_a_session_of_the_users_says_of_the_network_holds_for_signing_in(au
 def test_options_that_mean_nothing(options: Any, text: str) -> None:
     with pytest.raises(mcpsync.ConfigError, match=text):
         OAuth(**options)
+
+
+@pytest.mark.parametrize("expires_in", [0, -5, 0.001])
+def test_a_token_that_is_expired_when_it_comes_is_used_until_it_is_refused(expires_in: float) -> None:
+    with (
+        AuthorizationServer(tokens={"expires_in": expires_in}) as issuer,
+        ProtectedServer(issuer, behaviour=Modern()) as resource,
+        mcpsync.connect(resource.url, auth=OAuth(way=browse, store=MemoryStore())) as client,
+    ):
+        assert [client.call_tool("work").text for _ in range(3)] == ["done"] * 3
+        issuer.expire_access()
+        assert client.call_tool("work").text == "done"
+        assert expires_in > 0 or len(issuer.token_requests) == 2  # the sign-in, and the renewal after the refusal
