@@ -40,7 +40,7 @@ _ENGLISH: Dict[int, str] = {
     DISCARD: "ignore ignores ignoring ignored disregard disregards disregarding forget forgetting override overrides "
              "overriding bypass bypassing discard dismiss abandon revoke nullify void supersede supersedes superseding "
              "obey disobey follow following unlearn neglect attention precedence replace replaces overrule erase "
-             "invalid obsolete cancelled canceled suspended lifted revoked superseded disregarded instead reset wipe clear purge flush stop abort cease halt drop start begin listen trust overridden expired "
+             "invalid obsolete cancelled canceled suspended lifted revoked superseded disregarded priority takes take outranks overwrite overwriting treat regard consider treated told apply instead reset wipe clear purge flush stop abort cease halt drop start begin listen trust overridden expired "
              "apply comply adhere bound",
     RULES: "instruction instructions direction directions directive directives prompt prompts guideline guidelines "
            "rule rules order orders command commands guardrail guardrails constraint constraints restriction "
@@ -61,7 +61,7 @@ _ENGLISH: Dict[int, str] = {
             "client admin",
     SEND: "send sends sending upload uploads uploading forward forwards forwarding post posting transmit transmits "
           "email mail submit deliver relay ship beam bcc cc pass put append insert attach include copy encode write "
-          "exfiltrate leak steal harvest siphon smuggle read open cat load fetch access retrieve collect replace change swap substitute modify alter set rewrite supply share dump find list take transferred transfer go gather grab "
+          "exfiltrate leak steal harvest siphon smuggle read open cat load fetch access retrieve collect add adding replace change swap substitute modify alter set rewrite supply share dump find list take transferred transfer go gather grab "
           "extract embed place report route redirect reroute redirected sent forwarded copied routed",
     SECRET: "key keys token tokens password passwords passwd passphrase passphrases credential credentials secret "
             "secrets env dotenv cookies cookie seed mnemonic wallet shadow rsa ed25519 ssh aws kubeconfig netrc npmrc "
@@ -75,8 +75,8 @@ _ENGLISH: Dict[int, str] = {
           "developer developers creator creators system admin administrators supervisor owner operator instructed authorized authorised mandated google root order anthropic openai management security urgent",
     ASK: "approved already consented authorized authorised agreed confirmed granted confirm confirmation approval permission consent authorization authorisation approve grant "
          "authorize authorise",
-    HIDE: "secretly covertly discreetly stealthily surreptitiously silently quietly conceal hide withhold keep "
-          "tools tool servers deprecated",
+    HIDE: "secretly covertly discreetly stealthily surreptitiously silently quietly covert lie deceive mislead trick pretend carry behave act cover leave leaving conceal hide withhold keep "
+          "tools tool servers server plugin plugins deprecated",
 }
 
 _OTHERS: Dict[int, str] = {
@@ -138,7 +138,7 @@ _OTHERS: Dict[int, str] = {
           "bildirme* haber beri_tahu beritahu memberi_tahu menyebut* sebutkan nói cho_biết đề_cập tiết_lộ mwambie "
           "говори* сообща* сообщи* упомина* рассказыва* знал* уведомл* каж* кажи* повідомля* казвай αναφέρ* πεις "
           "ενημερώσ* تخبر* تذكر* إخبار اخبار يعلم نگو* بگو* اطلاع תספר* תגיד* לספר תזכיר बता* उल्लेख सूचित বল* "
-          "บอก แจ้ง 告诉 告訴 告知 透露 提及 提到 通知 知道 让用户 让 說 说 伝え 知らせ 言わ 話さ 教え 通知 言及 気づかれ 알리 말하 알려 언급",
+          "บอก แจ้ง 告诉 告訴 告知 透露 提及 提到 通知 知道 让 說 说 伝え 知らせ 言わ 話さ 教え 通知 言及 気づかれ 알리 말하 알려 언급",
     PERSON: "usuari* usuári* utente utenti utilisateur* l'utilisateur benutzer* nutzer* anwender* gebruiker* användar* "
             "bruker* bruger* użytkowni* uživatel* utilizator* felhasználó* käyttäjä* kullanıcı* pengguna người_dùng "
             "mtumiaji пользовател* юзер* користувач* потребител* χρήστη* χρηστ* المستخدم* مستخدم کاربر* המשתמש* משתמש "
@@ -176,7 +176,8 @@ FOREIGN = 16
 """How far the bits of other languages are moved."""
 
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_SHORTEST_STEM = 3
+_SHORTEST_STEM = 2
+_LONGEST_WORD = 30
 _DIGITS = str.maketrans("013457@$!|", "oieastasil")
 _MOST_REMEMBERED = 50_000
 
@@ -261,12 +262,14 @@ class Lexicon(Dict[str, Meaning]):
 
     def _bits(self, token: str) -> int:
         bits = self._words.get(token, 0)
-        for length in range(_SHORTEST_STEM, len(token) + 1):
+        for length in range(_SHORTEST_STEM, min(len(token), _LONGEST_WORD) + 1):
             bits |= self._stems.get(token[:length], 0)
         return bits
 
     def _meant(self, token: str) -> str:
         """The English word behind digits for letters, letters out of order, or one letter too few or too many."""
+        if len(token) > _LONGEST_WORD:
+            return token
         if not token.isalpha():
             plain = token.translate(_DIGITS)
             for guess in (plain, token.replace("1", "l").translate(_DIGITS)):

@@ -53,11 +53,11 @@ def _shape(category: str, needs: Tuple[int, ...], *patterns: str) -> Shape:
 _G2, _G3, _G4, _G5, _G6, _G8 = (_up_to(words) for words in (2, 3, 4, 5, 6, 8))
 _STRONG = (
     "(?:ignor(?:e|es|ing)|disregard(?:s|ing)?|forget(?:ting)?|disobey|unlearn|neglect|abandon|nullify|revoke|overrule|"
-    "(?:do not|dont|don t|never|no longer|stop|not to|not) (?:follow(?:ing)?|obey(?:ing)?|comply with|adhere to|bound by)|"
+    "(?:do not|dont|don t|never|no longer|stop|not to|not) (?:(?:have|need) to )?(?:follow(?:ing)?|obey(?:ing)?|comply with|adhere to|bound by)|"
     "pay no attention to|set aside|throw (?:out|away))"
 )
 _ANY_DISCARD = (
-    "(?:overrid(?:e|es|ing)|bypass(?:ing)?|supersed(?:e|es|ing)|discard|dismiss|void|erase|replace|"
+    "(?:overrid(?:e|es|ing)|overwrit(?:e|es|ing)|bypass(?:ing)?|supersed(?:e|es|ing)|discard|dismiss|void|erase|replace|"
     "tak(?:e|es|ing) (?:precedence|priority) over)"
 )
 _PRIOR = (
@@ -90,6 +90,17 @@ _OVERRIDE = _shape(
     "(?:instructions?|directives?|guidelines|prompts?|orders|guidance|rules|messages?)(?: [^ .]+){0,4} "
     "(?:void|invalid|obsolete|revoked|suspended|cancell?ed|superseded|ignored|disregarded|null|lifted|overridden|outdated|"
     "expired|no longer|do not apply|don t apply|be forgotten|a test|irrelevant|now replaced|replaced)",
+    "(?:system prompt|instructions?|guidelines|rules|orders|messages?|guidance)(?: [^ .]+){0,8} (?:ignore|disregard|forget|disobey) "
+    "(?:it|them|that|those|all|everything)",
+    "(?:rules|instructions?|guidelines|orders|prompt|guidance|restrictions)(?: [^ .]+){0,2} (?:above|before|earlier|so far|given)"
+    "(?: [^ .]+){0,3} (?:do not|don t|no longer|are not|need not|does not) (?:apply|matter|count|hold|bind|binding|valid)",
+    "(?:everything|all|what|anything|whatever) (?:[^ .]+ ){0,3}(?:told|taught|given|instructed|said)(?: [^ .]+){0,4} (?:outdated|void|"
+    "obsolete|wrong|invalid|irrelevant|no longer|a test|false|ignored|disregarded|forgotten|superseded|replaced)",
+    "your (?:old|former|usual|normal|standard|regular)? ?(?:rules|instructions?|guidelines|orders|prompt)(?: [^ .]+){0,2} (?:are|is|have "
+    "been|has been) (?:now )?(?:void|invalid|obsolete|revoked|suspended|cancell?ed|superseded|lifted|overridden|outdated|expired|"
+    "replaced|changed|gone|updated)",
+    "(?:treat|regard|consider|use|take|see|accept)(?: [^ .]+){0,6} (?:as|is) (?:your |the )?(?:new |only |updated |real |actual )+"
+    "(?:system )?(?:prompt|instructions?|rules|orders|guidelines)",
     "your (?:real|actual|true|new|only|sole|updated|revised|primary)(?: [^ .]+)? (?:task|goal|objective|purpose|mission|"
     "instructions?|job|role|identity|directive|orders|rules|prompt|master|function)",
     "(?:these|the following|this|my|new)(?: new)? (?:instructions?|rules|directives?|orders|message|prompt|text)"
@@ -124,6 +135,8 @@ _LEAK = _shape(
     "your (?:own )?(?:instructions?|guidelines|rules|directives?|configuration|programming|context window|system prompt|prompt)",
     "(?:repeat|print|recite|reproduce|output|echo|copy|write)(?: [^ .]+){0,2} (?:everything|all(?: the)? (?:text|words|content)|"
     "the (?:text|words|content)|words|all)" + _G3 + "(?:above|before this|preceding|so far|prior to)",
+    "(?:copy|put|insert|place|paste|append|embed|write)(?: [^ .]+){0,3} (?:initial|hidden|secret|developer|system|original) (?:prompt|"
+    "messages?|instructions?)(?: [^ .]+){0,2} (?:in|into|to|as)",
     "what (?:were|are) (?:you|the (?:exact )?(?:instructions|words)) (?:told|instructed|given|asked|at the (?:start|beginning|top))",
     "begin(?:ning)? (?:your )?(?:reply|answer|response|output) with(?: [^ .]+){0,4} (?:system prompt|instructions|you are)",
 )
@@ -180,7 +193,7 @@ _SECRECY = _shape(
     "without(?: [^ .]+){0,2} (?:user|human|operator|owner|customer|person) ?s? (?:ever )?(?:knowing|knowledge|noticing|awareness|"
     "being (?:aware|told|informed)|seeing|realizing|realising|finding out|suspecting)",
     "(?:user|human|operator|owner|customer)s?(?: [^ .]+)? (?:must|should|will|can|shall|may|is|has|to|are|ought to)"
-    "(?: [^ .]+)? (?:not|never|nt|t|no)(?: [^ .]+){0,2} (?:know|see this|see it|notice|learn|told|informed|aware|notified|"
+    "(?: [^ .]+)? (?:not|never|nt|t|no)(?: [^ .]+){0,2} (?:know|see (?:this|it|these|those|that|any)|notice|learn|told|informed|aware|notified|"
     "find out|realize|realise|suspect|hear|discover|be told|made aware)",
     "(?:user|human|operator|owner)(?: [^ .]+){0,2} (?:unaware|in the dark|oblivious|none the wiser)",
     "(?:secretly|covertly|discreetly|stealthily|surreptitiously|clandestinely)",
@@ -211,6 +224,8 @@ _CONSENT = _shape(
     "(?: [^ .]+)? (?:requests?|calls?|tool calls?|actions?|permissions?|prompts?|transactions?|dialogs?)",
     "(?:user|human|owner|operator|admin|administrator) (?:has |have |had )?(?:already )(?:approved|consented|authori[sz]ed|agreed|"
     "confirmed|granted|given)(?: [^ .]+){0,4}(?: (?:so|everything|all|this|any|actions|consent|permission|approval))",
+    "(?:consent|approval|permission|confirmation) (?:was|has been|is|were) (?:(?:already )(?:given|granted|obtained)|(?:given|granted|"
+    "obtained) (?:already|in advance))",
     "(?:skip|bypass|circumvent|suppress|dismiss)(?:ing)?(?: [^ .]+){0,3} (?:user|human|owner s?)(?: s)? (?:confirmation|approval|"
     "permission|consent)",
 )
@@ -242,6 +257,9 @@ _EXFILTRATION = _shape(
     _up_to(7) + _SECRET,
     _SEND + _G3 + "(?:user s?|users|their|all|any|every|contents?(?: of)?|found|stored|local|host s?|machine s?|developer s?|"
     "owner s?|human s?|customer s?|victim s?|whatever|my|his|her)(?: [^ .]+){0,3} " + _SECRET + "(?! reset| link)",
+    _SEND + " (?:me|us|him|her|it over)" + _G5 + _SECRET,
+    _SECRET + _G8 + "(?:and|then)(?: [^ .]+){0,3} (?:put|place|append|embed|insert|write|hide|encode|paste) (?:it|them|this|those|that)"
+    "(?: [^ .]+){0,4} (?:url|image|link|query|dns|subdomain|domain|markdown|sidenote|comment|file ?name|answer)",
     _SEND + _G5 + _SECRET + _G6 + "(?:to|at|via|through|towards) (?:[^ .]+ ){0,3}" + _OUT + "(?! header)",
     "(?:%s|collect|gather|find|grab|get|take|list|encode)(?:ing)?" % _TAKE[3:-1] + _G6 + _SECRET + "(?: [^ ]+){0,9} " + _SEND +
     " (?:it|them|these|those|everything|the results?|that|the contents?|the output|its contents?|all|result)(?: [^ .]+){0,4} "
@@ -274,7 +292,7 @@ _HIJACK = _shape(
     "has been|were)(?: [^ .]+){0,2} (?:unsafe|broken|disabled|compromised|malicious|insecure|unreliable|forbidden|not (?:allowed|"
     "safe|to be trusted)|deprecated|hacked|infected|outdated)",
     "(?:do not|dont|don t|never)(?: ever)? (?:use|call|trust|invoke)(?: [^ .]+)? (?:any )?(?:other|another|different|competing)"
-    "(?: [^ .]+)? (?:tools?|servers?|plugins?)(?! [^ .]*(?: for| when))",
+    "(?: [^ .]+)? (?:tools?|servers?|plugins?)",
     "(?:when|whenever|if|every time|each time|before|after)(?: [^ .]+){0,6} (?:other|another|any other|different)(?: [^ .]+)? "
     "(?:tools?|servers?)(?: [^ .]+){0,6} (?:change|modify|replace|alter|add|append|redirect|rewrite|inject|insert|set|swap)",
 )
@@ -310,28 +328,28 @@ MARKERS: Tuple[Tuple[str, Tuple[str, ...], Pattern[str]], ...] = (
         "role marker",
         ("<",),
         re.compile(
-            r"<\s*/?\s*\|?\s*(?:im_start|im_end|start_header_id|end_header_id|eot_id|endoftext|begin_of_text|end_of_turn|"
-            r"start_of_turn|fim_[a-z]+)\s*\|?\s*>"
-            r"|<\|\s*/?(?:system|user|assistant|developer|end|prompt)[^>\n]{0,20}\|?>"
-            r"|<\s*/?\s*(?:system|assistant|developer|admin|operator|root)(?:[ _-]?(?:prompt|messages?|instructions?|override|"
-            r"note|reminder|turn|command|directive|role))?\s*/?\s*>"
-            r"|<\s*/?\s*(?:important|critical|secret|hidden|priority|override|urgent)[ _-]?(?:instructions?|system|directive|"
-            r"prompt|command|rules)\s*>"
-            r"|<\s*/\s*(?:user|human|tool|tools|tool_description|description|function|functions|document|context|untrusted|"
-            r"user_input|data|query|tool_response|tool_output)\s*>\s*(?:<|\S*\s*(?:now|system|ignore|new|you|assistant))"
-            r"|<<\s*/?\s*sys\s*>>"
-            r"|<\s*/?\s*(?:antml:)?(?:function_calls?|invoke|tool_calls?|tool_results?|tool_use|function_results?)\b[^>\n]{0,80}>"
+            r"<\s{0,8}/?\s{0,8}\|?\s{0,8}(?:im_start|im_end|start_header_id|end_header_id|eot_id|endoftext|begin_of_text|end_of_turn|"
+            r"start_of_turn|fim_[a-z]+)\s{0,8}\|?\s{0,8}>"
+            r"|<\|\s{0,8}/?(?:system|user|assistant|developer|end|prompt)[^>\n]{0,20}\|?>"
+            r"|<\s{0,8}/?\s{0,8}(?:system|assistant|developer|admin|operator|root)(?:[ _-]?(?:prompt|messages?|instructions?|override|"
+            r"note|reminder|turn|command|directive|role))?\s{0,8}/?\s{0,8}>"
+            r"|<\s{0,8}/?\s{0,8}(?:important|critical|secret|hidden|priority|override|urgent)[ _-]?(?:instructions?|system|directive|"
+            r"prompt|command|rules)\s{0,8}>"
+            r"|<\s{0,8}/\s{0,8}(?:user|human|tool|tools|tool_description|description|function|functions|document|context|untrusted|"
+            r"user_input|data|query|tool_response|tool_output)\s{0,8}>\s{0,8}(?:<|\S*\s{0,8}(?:now|system|ignore|new|you|assistant))"
+            r"|<<\s{0,8}/?\s{0,8}sys\s{0,8}>>"
+            r"|<\s{0,8}/?\s{0,8}(?:antml:)?(?:function_calls?|invoke|tool_calls?|tool_results?|tool_use|function_results?)\b[^>\n]{0,80}>"
         ),
     ),
     (
         "role marker",
         ("[", "{"),
         re.compile(
-            r"\[\s*/?\s*(?:inst|sys|system|system[ _](?:prompt|message|override|note|instructions?)|assistant|admin(?:istrator)?|"
-            r"developer|end of (?:prompt|instructions?|context|conversation))\s*\](?!\()"
-            r"|\[\s*(?:system|admin(?:istrator)?|developer|assistant|security)\b[ _]?[^\]\n]{0,30}\]\s*[:\-]"
-            r"|\{\{\s*[#/]?\s*(?:system|assistant)\b[^}\n]{0,20}\}\}"
-            r'|\{\s*"role"\s*:\s*"(?:system|developer|assistant)"\s*,\s*"content"\s*:\s*"[^"\n]{0,80}?(?:ignore|disregard|you are|'
+            r"\[\s{0,8}/?\s{0,8}(?:inst|sys|system|system[ _](?:prompt|message|override|note|instructions?)|assistant|admin(?:istrator)?|"
+            r"developer|end of (?:prompt|instructions?|context|conversation))\s{0,8}\](?!\()"
+            r"|\[\s{0,8}(?:system|admin(?:istrator)?|developer|assistant|security)\b[ _]?[^\]\n]{0,30}\]\s{0,8}[:\-]"
+            r"|\{\{\s{0,8}[#/]?\s{0,8}(?:system|assistant)\b[^}\n]{0,20}\}\}"
+            r'|\{\s{0,8}"role"\s{0,8}:\s{0,8}"(?:system|developer|assistant)"\s{0,8},\s{0,8}"content"\s{0,8}:\s{0,8}"[^"\n]{0,80}?(?:ignore|disregard|you are|'
             r"you must|always|never|from now|forget|reveal|do not)"
         ),
     ),
@@ -339,20 +357,20 @@ MARKERS: Tuple[Tuple[str, Tuple[str, ...], Pattern[str]], ...] = (
         "role marker",
         (":", "---", "===", "###", "***"),
         re.compile(
-            r"(?:^|\n)\s*[#>*_`\-\s]{0,6}(?:system|developer|admin|root|sysadmin)[*_`]{0,3}\s*(?:prompt|message|override|note|"
-            r"instructions?|notice|directive|update|command|alert)?\s*[*_`]{0,3}:[*_`]{0,3}\s*(?:you (?:are|must|will|should|have|"
+            r"(?:^|\n)[ \t]{0,20}[#>*_`\- ]{0,6}(?:system|developer|admin|root|sysadmin)[*_`]{0,3}\s{0,8}(?:prompt|message|override|note|"
+            r"instructions?|notice|directive|update|command|alert)?\s{0,8}[*_`]{0,3}:[*_`]{0,3}\s{0,8}(?:you (?:are|must|will|should|have|"
             r"can)|ignore|disregard|from now|forget|always|never|do not|new|please|override|the (?:user|assistant|previous|rules)|"
             r"all|assistant|enable|disable|reveal|send|grant|your|obey|execute|run|act|safety|security)"
-            r"|(?:^|\n)\s*(?:assistant|ai|model|bot)\s*:\s*(?:sure|understood|i (?:have|will (?:now )?(?:ignore|disregard|comply|"
+            r"|(?:^|\n)[ \t]{0,20}(?:assistant|ai|model|bot)\s{0,8}:\s{0,8}(?:sure|understood|i (?:have|will (?:now )?(?:ignore|disregard|comply|"
             r"obey|send))|ok(?:ay)?\b|of course|certainly|as instructed)"
-            r"|\n\s*(?:human|user)\s*:[^\n]{0,300}\n\s*(?:assistant|ai)\s*:"
-            r"|#{2,}\s*(?:system|new|assistant|hidden|secret|override|admin|updated|human)\s*(?:prompt|message|override|instructions?|"
-            r"directive|rules|orders)?\s*:"
-            r"|#{2,}\s*(?:system|new|hidden|secret|override|admin|updated)\s*(?:prompt|message|override|instructions?|directive|"
+            r"|\n[ \t]{0,20}(?:human|user)\s{0,8}:[^\n]{0,300}\n[ \t]{0,20}(?:assistant|ai)\s{0,8}:"
+            r"|##\s{0,8}(?:system|new|assistant|hidden|secret|override|admin|updated|human)\s{0,8}(?:prompt|message|override|instructions?|"
+            r"directive|rules|orders)?\s{0,8}:"
+            r"|##\s{0,8}(?:system|new|hidden|secret|override|admin|updated)\s{0,8}(?:prompt|message|override|instructions?|directive|"
             r"orders)\b"
-            r"|#{2,}\s*instruction:?\s*\n[\s\S]{0,400}#{2,}\s*response"
-            r"|[-=*#~]{3,}\s*(?:begin|end|start|stop|new)?\s*(?:of\s+)?(?:the\s+)?(?:system|admin|developer|hidden|secret|"
-            r"privileged|internal|new|real|actual|previous|user|original|tool)\s*(?:prompt|instructions?|messages?|override|"
+            r"|##\s{0,8}instruction:?\s{0,8}\n[\s\S]{0,400}##\s{0,8}response"
+            r"|[-=*#~]{3}\s{0,8}(?:begin|end|start|stop|new)?\s{0,8}(?:of\s{1,8})?(?:the\s{1,8})?(?:system|admin|developer|hidden|secret|"
+            r"privileged|internal|new|real|actual|previous|user|original|tool)\s{0,8}(?:prompt|instructions?|messages?|override|"
             r"input|directives?|orders|description|query|context)\b"
             r"|\bend (?:of )?(?:the )?(?:system prompt|user input|tool description|untrusted (?:data|content|input)|user query|"
             r"system message)\b"
@@ -362,14 +380,14 @@ MARKERS: Tuple[Tuple[str, Tuple[str, ...], Pattern[str]], ...] = (
         "role marker",
         ("override", "directive", "mandate"),
         re.compile(
-            r"\b(?:system|admin(?:istrator)?|developer|security|root|emergency)[ _-](?:override|directive|mandate)s?\s*[:!\]]"
+            r"\b(?:system|admin(?:istrator)?|developer|security|root|emergency)[ _-](?:override|directive|mandate)s?\s{0,8}[:!\]]"
         ),
     ),
     (
         "exfiltration",
         ("![",),
         re.compile(
-            r"!\[[^\]\n]{0,200}\]\(\s*https?://[^)\s]{0,300}(?:[\{\[<$]|(?:data|secret|token|key|history|prompt|q)=)"
+            r"!\[[^\]\n]{0,200}\]\(\s{0,8}https?://[^)\s]{0,300}(?:[\{\[<$]|(?:data|secret|token|key|history|prompt|q)=)"
         ),
     ),
     (
@@ -377,12 +395,12 @@ MARKERS: Tuple[Tuple[str, Tuple[str, ...], Pattern[str]], ...] = (
         ("curl", "wget", "base64", "rm -", "nc ", "/dev/tcp", "powershell", "iex", "invoke-", "mkfs", "fork", "chmod"),
         re.compile(
             r"(?:must|first|before|always|immediately|required?|please|make sure|remember|need to|also|then|silently|now|run|"
-            r"execute|exec|shell|start by|step \d|to (?:use|activate|enable))\b[^\n]{0,160}(?:(?:curl|wget)\b[^\n|]{0,200}\|\s*"
-            r"(?:sudo\s+)?(?:ba|z|da|k)?sh\b|base64\s+(?:-d|--decode)\b[^\n]{0,80}\|\s*(?:ba)?sh|bash\s+<\(\s*curl|"
-            r"\bnc\s+(?:-[a-z]+\s+)*-e\b|/dev/tcp/|powershell[^\n]{0,60}\s-e(?:nc|ncodedcommand)?\b|\biex\s*\(|"
-            r"invoke-(?:expression|webrequest)\b[^\n]{0,100}\|\s*iex|curl\b[^\n]{0,80}(?:-d|--data|-f|-t)\b[^\n]{0,40}"
+            r"execute|exec|shell|start by|step \d|to (?:use|activate|enable))\b[^\n]{0,160}(?:(?:curl|wget)\b[^\n|]{0,200}\|\s{0,8}"
+            r"(?:sudo\s{1,8})?(?:ba|z|da|k)?sh\b|base64\s{1,8}(?:-d|--decode)\b[^\n]{0,80}\|\s{0,8}(?:ba)?sh|bash\s{1,8}<\(\s{0,8}curl|"
+            r"\bnc\s{1,8}(?:-[a-z]+\s{1,8})*-e\b|/dev/tcp/|powershell[^\n]{0,60}\s-e(?:nc|ncodedcommand)?\b|\biex\s{0,8}\(|"
+            r"invoke-(?:expression|webrequest)\b[^\n]{0,100}\|\s{0,8}iex|curl\b[^\n]{0,80}(?:-d|--data|-f|-t)\b[^\n]{0,40}"
             r"(?:@|\$\(|`)[^\n]{0,60}(?:ssh|env|passwd|secret|aws|cred|key|history))"
-            r"|(?:must|first|always|immediately|please|make sure|silently|now|before)\b[^\n]{0,80}\brm\s+-[a-z]*r[a-z]*\s+(?:-[a-z]+ )*"
+            r"|(?:must|first|always|immediately|please|make sure|silently|now|before)\b[^\n]{0,80}\brm\s{1,8}-[a-z]*r[a-z]*\s{1,8}(?:-[a-z]+ )*"
             r"(?:~|/|\$home|\*|\.)"
         ),
     ),

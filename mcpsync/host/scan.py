@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import Any, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from mcpsync.host.lexicon import (
     BEFORE,
@@ -222,19 +222,20 @@ class _TooLarge(Exception):
 def scan(value: Any) -> List[Finding]:
     """What looks like an order in any string or key of a JSON value: a listing, a text, a definition."""
     try:
-        pieces = list(_pieces(value, ""))
+        return _scanned(_texts(value), lambda: _pieces(value, ""))
     except _TooLarge:
         return [Finding(_TOO_LARGE, "")]
-    return _scanned(pieces)
 
 
 def scan_tool(tool: Tool) -> List[Finding]:
     """What looks like an order in a tool's name, title, description, annotations, or in its schemas."""
+    wire = tool.to_wire()
+    rest = {key: each for key, each in wire.items() if key not in _SAID}
+    said = "\n".join(str(wire[key]) for key in ("title", "description") if wire.get(key))
     try:
-        pieces = list(_tool_pieces(tool))
+        return _scanned([_words_of(tool.name), said, *_texts(rest)], lambda: _tool_pieces(tool))
     except _TooLarge:
         return [Finding(_TOO_LARGE, "")]
-    return _scanned(pieces)
 
 
 def _tool_pieces(tool: Tool) -> Iterator[Tuple[str, str]]:
@@ -248,13 +249,38 @@ def _tool_pieces(tool: Tool) -> Iterator[Tuple[str, str]]:
     yield from _pieces({key: each for key, each in wire.items() if key not in ("name", "title", "description")}, "")
 
 
-def _scanned(pieces: List[Tuple[str, str]]) -> List[Finding]:
-    if sum(len(text) for _, text in pieces) > MAX_CHARACTERS:
+def _scanned(texts: List[str], pieces: Callable[[], Iterator[Tuple[str, str]]]) -> List[Finding]:
+    """
+    :param texts: all of them
+    :param pieces: gives them with where they are; asked only if something was found
+    """
+    if sum(map(len, texts)) > MAX_CHARACTERS:
         return [Finding(_TOO_LARGE, "")]
-    if not scan_text("\n\n".join(text for _, text in pieces)):
+    if not scan_text("\n\n".join(texts)):
         return []  # most: one look for all of them
-    found = [Finding(category, path) for path, text in pieces for category in scan_text(text)]
+    found = [Finding(category, path) for path, text in pieces() for category in scan_text(text)]
     return list(dict.fromkeys(found))
+
+
+def _texts(value: Any) -> List[str]:
+    """All strings and keys, but for the words that every schema is made of."""
+    texts: List[str] = []
+    waiting: List[Tuple[int, Any]] = [(0, value)]
+    seen = 0
+    while waiting:
+        depth, node = waiting.pop()
+        seen += 1
+        if seen > MAX_NODES or depth > MAX_DEPTH:
+            raise _TooLarge
+        if isinstance(node, str):
+            if node not in _TYPES:
+                texts.append(node)
+        elif isinstance(node, (dict, Mapping)):  # the quick answer first
+            texts += [_words_of(key) for key in node if isinstance(key, str) and len(key) > _SHORT_KEY]
+            waiting += [(depth + 1, each) for each in _reversed(node.values())]
+        elif isinstance(node, (list, tuple)):
+            waiting += [(depth + 1, each) for each in reversed(node)]
+    return texts
 
 
 def _pieces(value: Any, path: str) -> Iterator[Tuple[str, str]]:
@@ -277,6 +303,8 @@ def _pieces(value: Any, path: str) -> Iterator[Tuple[str, str]]:
             waiting.extend((depth + 1, "%s[%d]" % (path, at), each) for at, each in _reversed(enumerate(node)))
 
 
+_SAID = ("name", "title", "description")
+_TYPES = frozenset(("object", "string", "array", "integer", "number", "boolean", "null"))
 _SHORT_KEY = 14
 """A key that is no longer than this holds no order."""
 

@@ -44,7 +44,9 @@ _INVISIBLE = re.compile("[%s\u202a-\u202e\u2066-\u206f\U000e0000-\U000e01ef\ufff
 _INSIDE_WORDS = re.compile("[A-Za-z][\u200b-\u200d\u2060-\u2064\ufeff\u180e\u034f]+[A-Za-z]")
 _MANY_INVISIBLE = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u180e]{6,}")
 _TERMINAL = re.compile("[\x1b\x9b\x08\x7f]")
-_FAR_AWAY = re.compile(r"[ \t\u00a0\u2800\u3000]{200,}\S|(?:[ \t]*[\r\n\x0b\x0c\u2028\u2029]){40,}[ \t]*\S")
+_FAR_AWAY = re.compile(r"[ \t\u00a0\u2800\u3000]{200}\S")
+_FAR_BELOW = re.compile(r"[\r\n\x0b\x0c\u2028\u2029]{40}\S")
+_SPACES = re.compile(r"[ \t]+")
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,}={0,2}")
 _HEX = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{2}[ :]?){12,}")
@@ -83,7 +85,7 @@ def fold(text: str) -> str:
         text = text.translate(_SMALL_CAPITALS).translate(_PICTURED)
     text = unicodedata.normalize("NFKD", text)
     text = "".join(each for each in text if unicodedata.category(each)[0] != "M")
-    return unicodedata.normalize("NFC", text).casefold()
+    return unicodedata.normalize("NFC", text).casefold().replace("ı", "i")
 
 
 def _latinized(text: str) -> str:
@@ -104,7 +106,7 @@ def unmask(text: str) -> Plain:
     """A text as a model may read it."""
     tricks: Set[str] = set()
     hidden: List[str] = []
-    if _FAR_AWAY.search(text):
+    if _FAR_AWAY.search(text) or _FAR_BELOW.search(_SPACES.sub("", text)):
         tricks.add("text pushed out of sight")
     if _TERMINAL.search(text):
         tricks.add("terminal control characters")
