@@ -7,6 +7,7 @@ instead.
 
 from __future__ import annotations
 
+import io
 import ipaddress
 import os
 import re
@@ -192,6 +193,8 @@ class Endpoint:
     def _target_of(self, url: str) -> Target:
         auth: Any = None if self._session.auth is None else _leave_as_it_is  # asked for each request, and not now
         prepared = self._session.prepare_request(requests.Request("POST", url, auth=auth))
+        if not hasattr(self._adapter, "request_url"):  # of the user's own kind, which makes the request line itself
+            return Target(url, prepared, "")
         return Target(url, prepared, self._adapter.request_url(prepared, self._settings["proxies"]))
 
     def _is_direct(self) -> bool:
@@ -284,7 +287,7 @@ class Endpoint:
                 raise
             response = error.response
         exchange.check()
-        return PooledResponse(response.raw, exchange, lambda: response.content)
+        return PooledResponse(_raw_of(response), exchange, lambda: response.content)
 
     def _redirect(self, response: Response, url: str) -> str:
         location = response.headers.get("location") or ""
@@ -301,6 +304,16 @@ class Endpoint:
             status=response.status,
             server=self._server,
         )
+
+
+def _raw_of(response: requests.Response) -> Any:
+    """What carries status, headers and body. An adapter or hook of the user's may give no more than a file, or a body
+    that is there already."""
+    if hasattr(response.raw, "headers"):
+        return response.raw
+    return urllib3.HTTPResponse(
+        io.BytesIO(response.content or b""), response.headers, response.status_code, preload_content=False
+    )
 
 
 def _leave_as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import socket
 import threading
 import time
@@ -507,6 +509,30 @@ def test_a_session_that_is_closed_meanwhile_makes_new_connections() -> None:
         client.ask()
         session.close()
         assert client.ask(1) == 1
+
+
+@pytest.mark.parametrize("has_raw", [True, False])
+def test_an_adapter_that_answers_by_itself(has_raw: bool) -> None:
+    class Own(requests.adapters.BaseAdapter):
+        def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
+            message = json.loads(request.body or b"")
+            body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": message.get("params")}).encode()
+            response = requests.Response()
+            response.status_code = 200
+            response.headers["Content-Type"] = "application/json"
+            if has_raw:
+                response.raw = io.BytesIO(body)
+            else:
+                response._content = body
+            return response
+
+        def close(self) -> None:
+            pass
+
+    with requests.Session() as session:
+        session.mount("http://", Own())
+        with wired("http://127.0.0.1:1/mcp", session=session) as client:
+            assert [client.ask("one"), client.ask("two")] == ["one", "two"]
 
 
 def test_retries_of_an_adapter_end_with_the_exchange() -> None:
