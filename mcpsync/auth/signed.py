@@ -18,6 +18,7 @@ DPOP = "DPoP"
 
 _SKEW = 60.0
 _SKEW_SHARE = 0.2  # of a token's life, where that is short
+_SKEW_LEAST = 1.0  # servers count in whole seconds, so a token may die that much before its end
 _SKEW_UNKNOWN = 30.0
 _NEVER = float("inf")
 _OBTAINED_AT = "obtained_at"
@@ -50,7 +51,8 @@ def skew_of(tokens: Tokens) -> float:
     obtained_at = tokens.extra.get(_OBTAINED_AT)
     if tokens.expires_at is None or not isinstance(obtained_at, (int, float)):
         return _SKEW_UNKNOWN
-    return min(_SKEW, max(0.0, (tokens.expires_at - obtained_at) * _SKEW_SHARE))
+    life = max(0.0, tokens.expires_at - obtained_at)
+    return min(_SKEW, max(life * _SKEW_SHARE, min(_SKEW_LEAST, life / 2)))
 
 
 def end_of(tokens: Tokens) -> float:

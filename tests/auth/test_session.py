@@ -254,7 +254,7 @@ def test_a_token_that_is_still_good_is_not_refreshed_again_and_again_in_vain() -
 
 @pytest.mark.parametrize(
     ("life", "passed", "is_due"),
-    [(3600, 3500, False), (3600, 3545, True), (100, 75, False), (100, 85, True), (2, 1.0, False), (2, 1.7, True)],
+    [(3600, 3500, False), (3600, 3545, True), (100, 75, False), (100, 85, True), (2, 0.5, False), (2, 1.4, True)],
 )
 def test_when_a_token_is_replaced(life: float, passed: float, is_due: bool) -> None:
     asked = threading.Event()
