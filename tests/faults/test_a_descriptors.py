@@ -15,7 +15,7 @@ from tests.peers.scripted import peer
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit to be set")
-def test_many_threads_leave_descriptors_to_a_new_connection_and_to_the_program(tmp_path: Path) -> None:
+def test_a16_many_threads_leave_descriptors_to_a_new_connection_and_to_the_program(tmp_path: Path) -> None:
     import resource
 
     server = peer(tmp_path)
