@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from mcpsync.host.lexicon import (
     BEFORE,
@@ -117,11 +119,20 @@ def scan_text(text: str) -> List[str]:
 
     :param text: as the server sent it, of any length
     """
+    return list(_remembered(text) if len(text) <= _REMEMBERED_CHARACTERS else _looked_through(text))
+
+
+def _looked_through(text: str) -> Tuple[str, ...]:
     plain, tricks, hidden = unmask(text)
     found = [_HIDDEN] if tricks else []
     for each in (plain, *hidden):
         found.extend(_categories(each))
-    return list(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found))
+
+
+_REMEMBERED_CHARACTERS = 4096
+_remembered = lru_cache(2048)(_looked_through)
+"""Servers list the same tools again whenever they are connected anew, and several may be of one kind."""
 
 
 def _categories(plain: str) -> Iterator[str]:
@@ -147,12 +158,21 @@ def _together(run: re.Match[str]) -> str:
 
 def _in_words(tokens: List[str]) -> Iterator[str]:
     """The categories by words: each sentence is looked at for those alone whose ideas it and the one before it have."""
+    tokens = LEXICON.joined(tokens)
+    every = 0
+    for token in set(tokens):
+        for _, bits in LEXICON[token][0]:
+            every |= bits
+    shapes = [shape for shape in SHAPES if all(every & need for need in shape.needs)]
+    foreign = [shape for shape in _FOREIGN_SHAPES if all(every & need for need in shape[1])]
+    if not shapes and not foreign:
+        return  # most texts
     sentence: List[str] = []
     sentences: List[Tuple[int, List[str]]] = []
     hits: List[Tuple[int, int]] = []
-    ideas = every = at = 0
+    ideas = at = 0
     before = ""
-    for token in LEXICON.joined(tokens):
+    for token in tokens:
         if token in _COMMA:
             at += _AFTER_END if token == "," and before >= _CHINESE else 1
             continue
@@ -167,15 +187,14 @@ def _in_words(tokens: List[str]) -> Iterator[str]:
         for offset, bits in meant:
             ideas |= bits
             hits.append((at + offset, bits))
-        every |= ideas
         sentence.append(word)
         at += 1 + (len(token) // 2 if len(meant) > 1 else 0)
     sentences.append((ideas, sentence))
-    for shape in SHAPES:
-        if all(every & need for need in shape.needs) and shape.pattern.search(_line(sentences, shape.needs)):
+    for shape in shapes:
+        if shape.pattern.search(_line(sentences, shape.needs)):
             yield shape.category
-    for category, needs, window, least in _FOREIGN_SHAPES:
-        if all(every & need for need in needs) and _near(hits, needs, window, least):
+    for category, needs, window, least in foreign:
+        if _near(hits, needs, window, least):
             yield category
 
 
