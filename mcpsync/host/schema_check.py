@@ -6,7 +6,8 @@ top, arrays that say what is in them, references that lead somewhere within the 
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Mapping, Optional, Tuple, Union
+from collections.abc import Mapping
+from typing import Any, Iterator, List, Optional, Tuple, Union
 from urllib.parse import unquote
 
 __all__ = ["MAX_DEPTH", "MAX_NODES", "schema_problem"]
@@ -48,6 +49,8 @@ def schema_problem(schema: Any) -> Optional[str]:
         seen += 1
         if seen > MAX_NODES:
             return "the input schema has more than %d parts" % MAX_NODES
+        if depth <= MAX_DEPTH and _is_plain(node):
+            continue
         problem = _node_problem(node, schema)
         if problem is None and depth > MAX_DEPTH:
             problem = "nested more than %d deep" % MAX_DEPTH
@@ -56,6 +59,15 @@ def schema_problem(schema: Any) -> Optional[str]:
         if isinstance(node, Mapping):
             waiting.extend(reversed([(depth + 1, path + more, child) for more, child in _children(node)]))
     return None
+
+
+_PLAIN = frozenset(("type", "description", "title", "default"))
+_LEAVES = ("string", "integer", "number", "boolean", "null")
+
+
+def _is_plain(node: Any) -> bool:
+    """Whether it is what most parameters are: a type, described. Nothing can be wrong with that."""
+    return isinstance(node, dict) and node.keys() <= _PLAIN and node.get("type") in _LEAVES
 
 
 def _children(node: Mapping[str, Any]) -> Iterator[Tuple[Path, Any]]:
