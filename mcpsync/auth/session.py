@@ -22,7 +22,7 @@ from mcpsync.auth.challenge import BearerChallenge, bearer_challenge
 from mcpsync.auth.credentials import Credentials, Tokens
 from mcpsync.auth.flight import Flight
 from mcpsync.auth.nonces import Nonces, wants_nonce
-from mcpsync.auth.signed import DPOP, Signed, end_of, is_stale, skew_of, stamped, token_in
+from mcpsync.auth.signed import DPOP, Signed, is_stale, skew_of, stamped, token_in
 from mcpsync.auth.vault import Vault
 from mcpsync.deadline import Deadline
 from mcpsync.errors import AuthError, InsufficientScope, McpError, NeedsLogin
@@ -37,6 +37,7 @@ logger = logging.getLogger("mcpsync")
 RENEW_SECONDS = 30.0  # for a refresh, the wait for the lock included; whoever waits for it has a deadline of its own
 _HOLD_OFF = 5.0  # between attempts to refresh a token that is still good
 _REMEMBERED = 16
+_NEVER = float("inf")
 _UNSIGNED: Mapping[str, str] = {}
 
 
@@ -438,7 +439,7 @@ class Session:
         self._tell(None)
 
     def _signed_with(self, credentials: Credentials, tokens: Tokens) -> Signed:
-        good_until = end_of(tokens)
+        good_until = _NEVER if tokens.expires_at is None else tokens.expires_at
         fresh_until = good_until - skew_of(tokens) if self._renewable(tokens) else good_until
         prover = self._prover_of(credentials)
         scheme = "Bearer " if prover is None else DPOP + " "

@@ -11,7 +11,7 @@ from mcpsync.auth.credentials import Credentials, Tokens
 if TYPE_CHECKING:
     from mcpsync.auth.proof import Prover
 
-__all__ = ["DPOP", "Signed", "end_of", "is_stale", "skew_of", "stamped", "token_in"]
+__all__ = ["DPOP", "Signed", "is_stale", "skew_of", "stamped", "token_in"]
 
 DPOP = "DPoP"
 """A scheme, and the header that holds a proof."""
@@ -20,7 +20,6 @@ _SKEW = 60.0
 _SKEW_SHARE = 0.2  # of a token's life, where that is short
 _SKEW_LEAST = 1.0  # servers count in whole seconds, so a token may die that much before its end
 _SKEW_UNKNOWN = 30.0
-_NEVER = float("inf")
 _OBTAINED_AT = "obtained_at"
 
 
@@ -55,26 +54,21 @@ def skew_of(tokens: Tokens) -> float:
     return min(_SKEW, max(life * _SKEW_SHARE, min(_SKEW_LEAST, life / 2)))
 
 
-def end_of(tokens: Tokens) -> float:
-    """The moment of ``time.time()`` at which a token is expired. One that was so when it came is used until it is
-    refused: servers write ``expires_in: 0`` where they mean that it has no end."""
-    obtained_at = tokens.extra.get(_OBTAINED_AT)
-    if tokens.expires_at is None or (isinstance(obtained_at, (int, float)) and tokens.expires_at <= obtained_at):
-        return _NEVER
-    return tokens.expires_at
-
-
 def is_stale(tokens: Tokens) -> bool:
     """Whether it is time for others."""
     return tokens.expires_within(skew_of(tokens))
 
 
 def stamped(credentials: Credentials) -> Credentials:
-    """With the time at which the tokens came, from which others learn how long they live."""
+    """With the time at which the tokens came, from which others learn how long they live. One that was expired when it
+    came is used until it is refused: servers write ``expires_in: 0`` where they mean that it has no end."""
     tokens = credentials.tokens
     if tokens is None:
         return credentials
-    return replace(credentials, tokens=replace(tokens, extra={**tokens.extra, _OBTAINED_AT: time.time()}))
+    now = time.time()
+    ends = tokens.expires_at is not None and tokens.expires_at > now
+    came = replace(tokens, expires_at=tokens.expires_at if ends else None, extra={**tokens.extra, _OBTAINED_AT: now})
+    return replace(credentials, tokens=came)
 
 
 def token_in(headers: Mapping[str, str]) -> str:
