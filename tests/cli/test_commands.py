@@ -140,7 +140,7 @@ def test_a_config_file_is_heard_out_about_what_is_odd_in_it(tmp_path: Path) -> N
     done = mcpsync("ping", "--config", file, "--server", "two")
     assert done.returncode == 0
     assert done.stderr == (
-        "mcpsync: warning: %s: mcpServers.two.timout: unknown key (did you mean 'timeout'?)\n" % file
+        "mcpsync: warning: %s:1: mcpServers.two.timout: unknown key (did you mean 'timeout'?)\n" % file
     )
 
 

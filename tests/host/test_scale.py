@@ -86,15 +86,22 @@ def measure() -> None:
         print(json.dumps({"connected": connected, "tools": tools, "memory": memory, "exports": exports}))
 
 
+CREDIBLE = 2.0
+"""A busy machine takes so many times as long: what takes longer still is a regression. Whether the promise itself (2 s,
+50 ms) is kept is measured on a quiet machine: docs/performance.md."""
+
+
 @pytest.mark.timed
 def test_a_table_of_ten_thousand_tools() -> None:
     """The better of two runs: what else the machine does only makes it worse."""
     command = [sys.executable, "-c", "from tests.host.test_scale import measure; measure()"]
     runs = [json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(2)]
     assert {run["tools"] for run in runs} == {SERVERS * TOOLS}
-    assert min(run["connected"] for run in runs) < 2
+    assert min(run["connected"] for run in runs) < 2 * CREDIBLE
     assert min(run["memory"] for run in runs) <= 60
-    assert {form: seconds for form in FORMATS if (seconds := min(run["exports"][form] for run in runs)) >= 0.05} == {}
+    assert {
+        form: seconds for form in FORMATS if (seconds := min(run["exports"][form] for run in runs)) >= 0.05 * CREDIBLE
+    } == {}
 
 
 def table_of(count: int) -> Table:
