@@ -70,6 +70,7 @@ def pem_of(key, protection=None):
             "is encrypted",
         ),
     ],
+    ids=["no PEM", "damaged", "cut off", "other curve", "too short", "encrypted"],  # keys differ from run to run
 )
 def test_what_is_no_key_is_an_error_that_does_not_show_it(pem, said):
     with pytest.raises(AuthError, match=said) as caught:

@@ -119,9 +119,7 @@ def langchain(host: Host) -> str:
 
     tools = {tool.name: tool for tool in host.export_tools("langchain")}
     assert convert_to_openai_tool(tools[NAME])["function"]["parameters"]["required"] == ["text"]
-    message = tools["mcp__demo__fail"].invoke(
-        {"type": "tool_call", "id": "c", "name": "mcp__demo__fail", "args": {}}
-    )
+    message = tools["mcp__demo__fail"].invoke({"type": "tool_call", "id": "c", "name": "mcp__demo__fail", "args": {}})
     assert message.status == "error", message
     called = tools[NAME].invoke({"type": "tool_call", "id": "call_1", "name": NAME, "args": ARGUMENTS})
     assert called.tool_call_id == "call_1"
