@@ -275,7 +275,10 @@ class _Reader:
             return None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self._wrong(key, "a number", value)
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise self._wrong(key, "a number of seconds", value) from None
 
     def texts(self, key: str) -> Tuple[str, ...]:
         value = self._left.pop(key, None)

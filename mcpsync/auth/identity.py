@@ -29,6 +29,7 @@ _PUBLIC = "none"
 # in the order in which they are asked for; servers made with the official SDK revoke nothing for clients with Basic
 _METHODS = (_PUBLIC, "client_secret_post", "client_secret_basic")
 _CODE = re.compile(r"[a-z_]{1,60}\Z")
+_NEVER = 1e12  # seconds of ``time.time()``; what is said to expire later does not
 
 
 class IdentityOptions(NamedTuple):
@@ -218,7 +219,7 @@ def _registered(data: Dict[str, Any], server: ServerMetadata, asked_method: str,
         method = asked_method
     if method not in _METHODS or (method != _PUBLIC and secret is None):
         raise RegistrationRejected("%s registered a client that cannot prove itself: %.60r" % (server.issuer, method))
-    limited = isinstance(expires, (int, float)) and not isinstance(expires, bool) and expires > 0
+    limited = isinstance(expires, (int, float)) and not isinstance(expires, bool) and 0 < expires < _NEVER
     return ClientIdentity(
         client_id=client_id,
         client_secret=None if method == _PUBLIC else secret,

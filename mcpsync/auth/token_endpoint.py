@@ -226,6 +226,8 @@ def _expiry(seconds: Any, asked_at: float) -> Optional[float]:
         life = float(seconds)
     except (TypeError, ValueError):
         return None
+    except OverflowError:  # an integer of hundreds of digits
+        life = math.inf if seconds > 0 else 0.0
     if isinstance(seconds, bool) or math.isnan(life):
         return None
     return asked_at + min(max(0.0, life), _LONGEST_LIFE)

@@ -171,6 +171,12 @@ def test_what_the_server_registered_is_what_counts():
     assert (made.auth_method, made.client_secret, made.secret_expires_at) == ("client_secret_post", "s", 5e9)
 
 
+def test_a_secret_that_expires_in_no_time_that_can_be_told_never_does():
+    body = {"client_id": "x", "client_secret": "s", "client_secret_expires_at": 10**400}
+    with answered(201, body) as server, ProtectedServer(server) as resource:
+        assert identify_at(resource).secret_expires_at is None
+
+
 @pytest.mark.parametrize(
     ("status", "body", "says"),
     [

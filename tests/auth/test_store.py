@@ -118,6 +118,8 @@ def test_files_are_private_and_only_whole_ones_are_seen(tmp_path: Path) -> None:
         b'{"format": 1, "key": ["a", "b"]}',
         b'{"format": 1, "key": ["https://as.example", "https://mcp.example/mcp", "web"], "credentials": {"issuer": 7}}',
         b'{"format": 1, "key": ["a", "b", "c"], "credentials": ' + b"[" * 100_000,
+        b'{"format": 1, "key": ["a", "b", "c"], "credentials": {"issuer": "a", "resource": "b", "account": "c", '
+        b'"identity": {"client_id": "x", "issuer": "a", "secret_expires_at": 1' + b"0" * 400 + b"}}}",
         b"x" * 2_000_000,
     ],
     ids=lambda content: repr(content[:12]),

@@ -113,7 +113,19 @@ def test_without_a_refresh_token_nothing_is_sent():
 
 @pytest.mark.parametrize(
     ("expires_in", "seconds"),
-    [(60, 60), ("60", 60), (0, 0), (-5, 0), (1e300, 3.15e8), (None, None), (True, None), ("soon", None), ("nan", None)],
+    [
+        (60, 60),
+        ("60", 60),
+        (0, 0),
+        (-5, 0),
+        (1e300, 3.15e8),
+        pytest.param(10**400, 3.15e8, id="huge"),
+        pytest.param(-(10**400), 0, id="-huge"),
+        (None, None),
+        (True, None),
+        ("soon", None),
+        ("nan", None),
+    ],
 )
 def test_expiry(expires_in, seconds):
     with answers({**GOOD, "expires_in": expires_in}) as peer:
