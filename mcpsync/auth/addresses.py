@@ -24,7 +24,7 @@ Resolver = Callable[[str], Sequence[str]]
 """The addresses of a name, as texts; raises OSError."""
 
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")  # NAT64: the IPv4 address is in the last 32 bits
-_TRANSLATED_LOCALLY = ipaddress.IPv6Network("64:ff9b:1::/48")
+_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that was ever given out; older ranges may be routed within a site
 
 
 def system_resolver(host: str) -> List[str]:
@@ -72,7 +72,7 @@ def is_public(address: Address) -> bool:
         inner = address.ipv4_mapped or address.sixtofour or _translated(address)
         if inner is not None:
             return is_public(inner)
-        if address.teredo is not None or address in _TRANSLATED_LOCALLY:
+        if address.teredo is not None or address not in _UNICAST:
             return False
     return address.is_global and not address.is_multicast
 

@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urljoin
 
 import urllib3
 from requests.adapters import HTTPAdapter
-from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, select_proxy
+from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, prepend_scheme_if_needed, select_proxy
 
 from mcpsync.auth.addresses import (
     Address,
@@ -142,9 +142,7 @@ class Web:
         proxy = self._proxy_for(url)
         if proxy is not None:
             self._check_unresolved(url)
-            manager = HTTPAdapter().proxy_manager_for(proxy)
-            pool = manager.connection_from_url(str(url), pool_kwargs=self._tls())
-            return self._exchange(pool, method, url, body, headers, deadline)
+            return self._exchange(self._pool_through(proxy, url), method, url, body, headers, deadline)
         addresses = self._addresses(url, deadline)
         unreachable = None
         for position, address in enumerate(addresses):
@@ -163,6 +161,16 @@ class Web:
         return urllib3.HTTPSConnectionPool(
             str(address), url.port, server_hostname=url.host, assert_hostname=checked, **tls
         )
+
+    def _pool_through(self, proxy: str, url: Url) -> Any:
+        try:
+            manager = HTTPAdapter().proxy_manager_for(prepend_scheme_if_needed(proxy, "http"))
+        except (ValueError, urllib3.exceptions.HTTPError):  # whose texts may hold its password
+            raise AuthError(
+                "the proxy for %s cannot be used: it is to be a URL with http:// or https://, or with socks5:// where "
+                "PySocks is installed" % url.origin
+            ) from None
+        return manager.connection_from_url(str(url), pool_kwargs=self._tls())
 
     def _tls(self) -> Dict[str, Any]:
         if self._verify is False:

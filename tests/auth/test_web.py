@@ -236,6 +236,10 @@ def test_what_is_posted_is_never_redirected(status):
         ("64:ff9b::5db8:d822", True),
         ("64:ff9b:1::5db8:d822", False),
         ("2001:0:4136:e378:8000:63bf:3fff:fdd2", False),
+        ("::127.0.0.1", False),
+        ("::ffff:0:127.0.0.1", False),
+        ("fec0::1", False),
+        ("5f00::1", False),
     ],
 )
 def test_addresses_of_the_open_internet(address, public):
@@ -347,6 +351,22 @@ def test_a_proxy_is_not_asked_for_private_addresses(authority):
         with pytest.raises(AuthError, match="private or local address"):
             web.get_json("https://169.254.169.254/latest", Deadline(5))
         assert not proxy.asked
+
+
+def test_a_proxy_without_a_scheme_is_one_that_speaks_http(authority):
+    with HttpPeer(answers(), tls=authority.server()) as peer, Proxy(("127.0.0.1", peer.port)) as proxy:
+        bare = proxy.url.partition("://")[2]
+        web = Web(PUBLIC, verify=authority.ca, proxies={"https": bare}, resolver=names())
+        assert web.get_json("https://mcp.example.org/x", Deadline(5)).data == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "proxy", ["http://me:SECRET@[bad", "http://me:SECRET@127.0.0.1:x", "ftp://me:SECRET@h", "x://me:SECRET@h"]
+)
+def test_a_proxy_that_cannot_be_used_is_a_clear_error(proxy):
+    with pytest.raises(AuthError, match=r"the proxy for https://as.example\.org cannot be used") as caught:
+        Web(PUBLIC, proxies={"https": proxy}).get_json("https://as.example.org/", Deadline(5))
+    assert "SECRET" not in str(caught.value)
 
 
 def test_a_silent_proxy_ends_by_the_deadline():
