@@ -300,12 +300,17 @@ class Session:
         return True
 
     def _refused_fresh(self, token: str) -> None:
-        said = self.challenge.error_description or self.challenge.error
         self._dead.append(token)
         raise NeedsLogin(
-            "the server refuses a token that is not expired%s; signing in again may help"
-            % (": %s" % said if said else "")
+            "the server refuses a token that is not expired%s; signing in again may help" % self._said_of(token)
         )
+
+    def _said_of(self, token: str) -> str:
+        """Why the server refused it, for an error: not what repeats the token."""
+        for said in (self.challenge.error_description, self.challenge.error):
+            if said and token not in said:
+                return ": %s" % said
+        return ""
 
     def _forbidden(self, bearer: BearerChallenge, challenge: Refusal, sent: str, deadline: Deadline) -> bool:
         if bearer.error != "insufficient_scope":

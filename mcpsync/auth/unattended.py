@@ -15,6 +15,7 @@ from mcpsync.auth.credentials import Credentials, Tokens
 from mcpsync.auth.nonces import Nonces
 from mcpsync.auth.session import RENEW_SECONDS, Refusal, Session
 from mcpsync.auth.signed import Signed
+from mcpsync.auth.urls import Url
 from mcpsync.auth.vault import Vault
 from mcpsync.deadline import Deadline
 from mcpsync.errors import AuthError, InsufficientScope, McpError
@@ -83,10 +84,9 @@ class UnattendedSession(Session):
         return self._is_newer(sent)
 
     def _refused_fresh(self, token: str) -> NoReturn:
-        said = self.challenge.error_description or self.challenge.error
         raise AuthError(
             "the server refuses a token that was just got for it (%s)%s"
-            % (self.vault.key.resource, ": %s" % said if said else "")
+            % (Url.parse(self.vault.key.resource, "the server's URL").shown, self._said_of(token))
         )
 
 

@@ -113,9 +113,11 @@ def test_a_server_that_refuses_every_token_gets_two_of_them(server, resource):
         return answer
 
     server._issue = useless
+    options = mcpsync.OAuth(way=nobody, store=MemoryStore(), client_id="agent", **basic())
     with pytest.raises(AuthError, match="refuses a token that was just got for it") as caught:
-        connected(resource, **basic())
+        mcpsync.connect(resource.url + "?key=SECRET", auth=options, protocol="2026-07-28")
     assert not isinstance(caught.value, NeedsLogin)
+    assert "SECRET" not in str(caught.value)
     assert len(server.token_requests) <= 2
 
 

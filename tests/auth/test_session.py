@@ -110,6 +110,17 @@ def test_a_fresh_token_that_is_refused_in_the_same_request_is_not_refreshed_once
     assert not session.look()  # but it is no news to one that waits for a sign-in
 
 
+def test_a_server_that_repeats_the_token_puts_it_into_no_error() -> None:
+    session, *_ = made(Refreshes(), credentials())
+    assert sent(session) == "access-1"
+    first = Refusal("access-1")
+    assert again(session, first)
+    header = 'Bearer error="invalid_token", error_description="access-2 is not known"'
+    with pytest.raises(NeedsLogin, match="refuses a token that is not expired: invalid_token") as caught:
+        again(session, Refusal("access-2", header=header, earlier=(first,)))
+    assert "access-2" not in str(caught.value)
+
+
 def test_the_end_of_a_session_is_worth_no_refresh() -> None:
     refreshes = Refreshes()
     session, *_ = made(refreshes, credentials(expires_at=time.time() - 1))
