@@ -72,6 +72,7 @@ def discover(
     :raises IssuerMismatch: the authorization server is not who it should be
     """
     server_url = Url.parse(url, "the server's URL")
+    server_url.require_secure()  # a token would be sent in the clear, and whoever is on the way could announce metadata
     found = _resource_metadata(server_url, challenge, web, deadline)
     if found is not None:
         _check_resource(found, server_url)

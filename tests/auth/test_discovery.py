@@ -249,6 +249,16 @@ def test_metadata_of_another_issuer_is_not_used(issuer):
         assert len(server.requests) == 1, "no other place is tried"
 
 
+def test_no_token_is_asked_for_that_would_be_sent_in_the_clear():
+    with AuthorizationServer() as server, ProtectedServer(server) as resource:
+        # as somebody on the way would announce it
+        challenge = BearerChallenge("bearer", resource.url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"))
+        resource._metadata = {"resource": "http://mcp.example/mcp", "authorization_servers": [server.issuer]}
+        with pytest.raises(AuthError, match=r"http://mcp.example/mcp .*not https"):
+            discover("http://mcp.example/mcp", challenge, Web(resource.url), Deadline(SOON))
+        assert not server.requests
+
+
 @pytest.mark.parametrize(
     "name", ["authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint"]
 )
