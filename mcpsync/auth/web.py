@@ -332,6 +332,7 @@ def _body(response: Any, url: Url) -> bytes:
 def _as_object(body: bytes) -> Optional[Dict[str, Any]]:
     try:
         data = json.loads(body)
+        json.dumps(data, ensure_ascii=False).encode()  # halves of surrogate pairs could be put into no request
     except (ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None

@@ -58,7 +58,9 @@ def test_a_document_is_fetched_and_nothing_of_the_users_goes_along(tmp_path, mon
     assert request.headers["host"] == "127.0.0.1:%d" % peer.port
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"[1]", b"", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"[1]", b"", b"\xff", b"[" * 100_000, b'{"a": ["\\ud800"]}', b'{"\xed\xa0\x80": 1}']
+)
 def test_a_body_that_is_no_object_is_none(body):
     with HttpPeer(answers(body, 404)) as peer:
         answer = Web(LOCAL).get_json(peer.url, Deadline(5))
