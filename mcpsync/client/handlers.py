@@ -143,7 +143,7 @@ def roots_to_wire(roots: Iterable[RootLike]) -> List[Dict[str, Any]]:
         elif isinstance(root, str) and root.startswith("file:"):
             listed.append({"uri": root})
         elif isinstance(root, (str, os.PathLike)):
-            path = Path(os.path.abspath(os.fspath(root)))
+            path = Path(os.path.abspath(os.path.expanduser(os.fspath(root))))
             listed.append({"uri": path.as_uri(), "name": path.name or str(path)})
         else:
             raise ConfigError("a root is a path, a file: URI or a Root, not %s" % type(root).__name__)

@@ -117,4 +117,6 @@ def check_options(options: Options) -> None:
             continue
         if not kind.fits(value):
             given = "%.100r" % (value,) if name in _SHOWN else type(value).__name__
+            if isinstance(value, (Mapping, list, tuple, Set)) and name not in _SHOWN:
+                given = "a %s of other things" % given
             raise ConfigError("%s takes %s, not %s" % (name, kind.named, given))

@@ -98,6 +98,10 @@ class Host(Serving):
         gates: Optional[Mapping[str, Gate]] = None,
         **options: Any,
     ) -> None:
+        if not isinstance(config, Config):
+            raise ConfigError(
+                "a host takes a mcpsync.config.Config, not %s: see Host.from_config" % type(config).__name__
+            )
         self._client_options = ClientOptions(options, for_server)
         self.config = config
         taken = frozenset(reserved)

@@ -6,6 +6,7 @@ import multiprocessing
 import pickle
 import sys
 import time
+from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
@@ -217,6 +218,7 @@ def test_odd_names_get_a_hash_and_are_called_by_it(tmp_path: Any) -> None:
         ({"connect_timeout": -1}, "connect_timeout must be a positive number"),
         ({"connect_timeout": "soon"}, "connect_timeout must be a positive number"),
         ({"timeouts": 5}, "timeouts takes a mcpsync.Timeouts, not int"),
+        ({"elicitation_modes": [1]}, "elicitation_modes takes a list of strings, not a list of other things"),
         ({"log_level": "loud"}, "a log level is one of"),
         ({"for_server": lambda name: {"cwd": "/"}}, "'cwd' is not for a host"),
     ],
@@ -224,6 +226,18 @@ def test_odd_names_get_a_hash_and_are_called_by_it(tmp_path: Any) -> None:
 def test_wrong_options_are_named(options: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         host_of({"demo": DEMO}, **options)
+
+
+def test_what_is_no_config_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"a host takes a mcpsync.config.Config, not dict: see Host.from_config"):
+        Host({"mcpServers": {}})  # type: ignore[arg-type]
+
+
+def test_a_root_may_begin_with_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    with host_of({"demo": DEMO}, roots=["~/project"]) as host:
+        assert host.call_tool("mcp__demo__roots").text == (tmp_path / "project").as_uri()
 
 
 def test_client_options_reach_the_servers_and_for_server_knows_which() -> None:
