@@ -386,14 +386,18 @@ def _with_file(invocation: Invocation) -> Invocation:
         raise ConfigError("%s is for the servers of a config file: take away what stands behind --" % name)
     config = invocation.config or _own_config()
     if config is None:
-        raise ConfigError("%s: give --config FILE, or put an mcp.json into the state folder (~/.mcpsync)" % name)
+        raise ConfigError("%s: give --config FILE, or make %s with 'mcpsync add'" % (name, _own_path()))
     return invocation._replace(config=config)
 
 
-def _own_config() -> Optional[str]:
+def _own_path() -> str:
     from mcpsync.auth.store import state_folder
 
-    path = os.path.join(state_folder(), "mcp.json")
+    return os.path.join(state_folder(), "mcp.json")
+
+
+def _own_config() -> Optional[str]:
+    path = _own_path()
     return path if os.path.exists(path) else None
 
 

@@ -99,7 +99,8 @@ def test_wrong(file: Path, home: Dict[str, str], arguments: Any, message: str) -
 def test_no_file_at_all(tmp_path: Path) -> None:
     done = mcpsync("status", env={"MCPSYNC_HOME": str(tmp_path)})
     assert done.returncode == 2
-    assert "status: give --config FILE, or put an mcp.json into the state folder" in done.stderr
+    own = tmp_path / "mcp.json"
+    assert done.stderr == "mcpsync: status: give --config FILE, or make %s with 'mcpsync add'\n" % own
 
 
 def test_a_call_by_the_models_name(file: Path, home: Dict[str, str]) -> None:
