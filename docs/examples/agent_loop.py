@@ -47,6 +47,8 @@ def approve(request):
 
 
 def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     config, question = sys.argv[1:]
     with mcpsync.Host.from_config(config, context_tools=True, approve=approve) as host:
         for row in host.status():

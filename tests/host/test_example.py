@@ -92,6 +92,12 @@ def test_as_a_program(model: Callable[[], str], tmp_path: Path) -> None:
     assert "demo: ready" in done.stderr
 
 
+def test_without_a_question_it_says_how_it_is_started() -> None:
+    done = subprocess.run([sys.executable, str(EXAMPLE)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("A complete agent, synchronous from end to end: python agent_loop.py mcp.json")
+
+
 def test_servers_that_come_while_it_works() -> None:
     spec = spec_from_file_location("agent_loop", EXAMPLE)
     assert spec is not None
