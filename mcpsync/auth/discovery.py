@@ -111,10 +111,14 @@ def _resource_metadata(
         if answer.status == 200 and answer.data is not None:
             return ResourceMetadata.from_json(answer.data, candidate)
         if answer.status >= 500:  # it may have metadata, so that nothing else may be assumed
-            error = AuthError("%s answers with %d; try again later" % (candidate, answer.status))
-            error.passing = True
-            raise error
+            raise _failing(candidate, answer.status)
     return None
+
+
+def _failing(place: str, status: int) -> AuthError:
+    error = AuthError("%s answers with %d; try again later" % (place, status))
+    error.passing = True
+    return error
 
 
 def _check_resource(metadata: ResourceMetadata, server_url: Url) -> None:
@@ -196,11 +200,19 @@ def _server_of_the_users(url: str, issuer: Optional[str], web: Web, deadline: De
 
 
 def _first(candidates: Collection[str], web: Web, deadline: Deadline) -> Optional[ServerMetadata]:
-    """The first document that is there; one that is there and wrong is not passed over."""
+    """The first document that is there; one that is there and wrong is not passed over.
+
+    :raises AuthError: there is none, and a place where it may be fails at the moment
+    """
+    failing: Optional[AuthError] = None
     for candidate in candidates:
         answer = web.get_json(candidate, deadline)
         if answer.status == 200 and answer.data is not None:
             return ServerMetadata.from_json(answer.data, candidate)
+        if answer.status >= 500:
+            failing = failing or _failing(candidate, answer.status)
+    if failing is not None:  # nothing else may be assumed, as that it does not know PKCE
+        raise failing
     return None
 
 

@@ -125,13 +125,23 @@ def test_without_any_metadata_the_endpoints_have_their_default_places():
     assert found.server.registration_endpoint == server.origin + "/register"
 
 
-def test_a_server_that_fails_is_not_taken_for_one_without_metadata():
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-authorization-server",
+        "/.well-known/openid-configuration",
+    ],
+)
+def test_a_server_that_fails_is_not_taken_for_one_without_metadata(path):
     def fails(exchange):
         exchange.respond(503, b"later")
 
-    routes = {"/.well-known/oauth-protected-resource/mcp": fails}
-    with AuthorizationServer(routes=routes) as server, pytest.raises(AuthError, match="503; try again later"):
-        discover(server.url, BearerChallenge("bearer"), Web(server.url), Deadline(SOON))
+    routes = {path: fails}
+    with AuthorizationServer(routes=routes, well_known=None) as server:
+        with pytest.raises(AuthError, match="503; try again later") as caught:
+            discover(server.url, BearerChallenge("bearer"), Web(server.url), Deadline(SOON))
+        assert caught.value.passing
 
 
 # -- several, and what the user says --------------------------------------------------------------------------------
