@@ -113,6 +113,9 @@ def _add(invocation: Invocation, output: Output) -> int:
         timeout=invocation.timeout,
     )
     written = add_server(file, name, entry, dialect=invocation.dialect)
+    for each in _loaded(written, invocation).diagnostics:
+        if each.server == name and each.severity == "error":
+            output.note(str(each))
     return _told(output, "added", [name], written)
 
 

@@ -50,6 +50,17 @@ def test_a_server_comes_and_goes(home: Dict[str, str]) -> None:
     assert missing.stderr == "mcpsync: %s: has no server 'apis' (did you mean 'api'?)\n" % file
 
 
+def test_what_is_wrong_with_a_new_server_is_said(home: Dict[str, str]) -> None:
+    file = Path(home["MCPSYNC_HOME"]) / "mcp.json"
+    added = run(home, "add", "web", "--url", "ftp://a.example/m")
+    assert added.stdout == "added: web in %s\n" % file
+    assert added.stderr.startswith("mcpsync: error: %s:4: mcpServers.web.url: must be an http or https URL" % file)
+    unset = run(home, "add", "api", "--url", "https://a.example/m", "--header", "X: ${UNSET_TOKEN}").stderr
+    assert "server 'api' needs a variable that is not set: UNSET_TOKEN" in unset
+    assert "web" not in unset
+    assert run(home, "add", "good", "--", "x").stderr == ""
+
+
 def test_a_profile_has_a_file_of_its_own(home: Dict[str, str]) -> None:
     run({**home, "MCPSYNC_PROFILE": "work"}, "add", "web", "--", "x")
     assert (Path(home["MCPSYNC_HOME"]) / "profiles" / "work" / "mcp.json").is_file()
