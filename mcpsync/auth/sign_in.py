@@ -67,7 +67,14 @@ def sign_in(
             identified(credentials)
         thumbprint = None if prover is None else prover.thumbprint
         request = prepare(discovery, identity, scopes, visit.redirect_uri, parameters, thumbprint)
-        answer = visit.answer(request, deadline)
+        try:
+            answer = visit.answer(request, deadline)
+        except AuthError as error:
+            if identity is not saved or type(error) is not AuthError:  # those of a host's own way are its own
+                raise
+            raise AuthError(
+                "%s; if %s said that it does not know the client, sign out first" % (error.message, server.issuer)
+            ) from None
     code = code_of(request, answer)
     try:
         tokens = exchange_code(

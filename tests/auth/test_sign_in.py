@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -100,6 +101,19 @@ def test_a_registration_that_the_server_forgot():
 
         with pytest.raises(AuthError, match="no longer knows the client"):
             sign_in_at(resource, saved=first.identity, way=OwnWay(forgetful))
+
+
+@pytest.mark.parametrize("reused", [True, False])
+def test_nobody_comes_back_from_a_server_that_may_have_forgotten_the_registration(reused):
+    with AuthorizationServer() as server, ProtectedServer(server) as resource:
+        first = sign_in_at(resource)
+        if reused:
+            server.clients.clear()  # it shows an error to the person, and sends nobody back
+        way = Browser(opener=lambda url: True)
+        saved = replace(first.identity, redirect_uris=()) if not reused else first.identity
+        with pytest.raises(AuthError, match="nobody came back") as caught:
+            sign_in_at(resource, saved=saved, way=way, seconds=2)
+        assert ("does not know the client" in str(caught.value)) is reused
 
 
 def test_a_code_that_is_refused_says_so_and_nothing_else():
