@@ -8,6 +8,7 @@ from typing import Callable, Optional
 
 from mcpsync.connection.threads import Workers
 from mcpsync.connection.watchdog import Watchdog
+from mcpsync.errors import McpError, described
 
 __all__ = ["AwaitingLogin"]
 
@@ -55,8 +56,10 @@ class AwaitingLogin:
         found = False
         try:
             found = self.look()
-        except Exception:  # the store may be the user's, and out of reach for a while
-            logger.warning("mcpsync: whether somebody has signed in could not be found out", exc_info=True)
+        except Exception as error:
+            # the store may be the user's, and out of reach for a while; what it raises may hold what it was given
+            told = described(error) if isinstance(error, (OSError, McpError)) else type(error).__name__
+            logger.warning("mcpsync: whether somebody has signed in could not be found out: %s", told)
         if not found:
             self._watchdog.later(_GAP, self._due)
 

@@ -27,7 +27,7 @@ def watchdog(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watchdog]:
 
 
 def test_a_store_that_fails_is_asked_again(watchdog: Watchdog, caplog: pytest.LogCaptureFixture) -> None:
-    answers = [OSError("the disk is away"), False, OSError("again"), True]
+    answers = [OSError("the disk is away"), False, KeyError("SECRET"), True]
     resumed = threading.Event()
 
     def signed_in() -> bool:
@@ -43,6 +43,8 @@ def test_a_store_that_fails_is_asked_again(watchdog: Watchdog, caplog: pytest.Lo
     workers.stop()
     assert workers.drain(PATIENCE)
     assert "the disk is away" in caplog.text
+    assert "KeyError" in caplog.text
+    assert "SECRET" not in caplog.text, "what a store of the user's raises may hold what it was given"
 
 
 class Short(Workers):
