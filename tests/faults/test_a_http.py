@@ -206,7 +206,7 @@ def test_a7_one_flat_error(authority: Authority, monkeypatch: pytest.MonkeyPatch
     with HttpPeer(lambda exchange: exchange.respond(401, "who are you", "text/plain")) as peer:
         refused = failure(peer.url)
         assert isinstance(refused, ConnectRejected) and refused.status == 401
-        assert "HTTP 401 (not signed in): who are you" in str(refused)
+        assert "HTTP 401 (not signed in: see the options auth and headers): who are you" in str(refused)
     with HttpPeer(serving("modern").server, authority.server()) as peer:
         assert "its certificate is not accepted" in str(failure(peer.url))
         text = str(failure(peer.url.replace("https", "http")))

@@ -33,7 +33,7 @@ _OLDER = (400, 404, 405)
 _MODERN_ERRORS = (jsonrpc.UNSUPPORTED_VERSION, jsonrpc.HEADER_MISMATCH, jsonrpc.MISSING_CAPABILITY)
 
 _MEANINGS: Mapping[int, str] = {
-    401: " (not signed in)",
+    401: " (not signed in: see the options auth and headers)",
     403: " (forbidden)",
     404: " (there is no MCP endpoint at this URL)",
     405: " (this URL does not take the request)",
