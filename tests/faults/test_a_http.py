@@ -304,6 +304,8 @@ def works_in_a_pool(folder: str, url: str, method: str) -> None:
     context = multiprocessing.get_context(method)
     with context.Pool(2) as pool:
         assert sorted(pool.map(calls_from_a_worker, [(url, number) for number in range(6)])) == list(range(6))
+        pool.close()
+        pool.join()  # leaving the block would end them with SIGTERM, in whatever they are doing
 
 
 def calls_from_a_worker(task: Any) -> int:
