@@ -164,7 +164,8 @@ class Web:
 
     def _pool_through(self, proxy: str, url: Url) -> Any:
         try:
-            manager = HTTPAdapter().proxy_manager_for(prepend_scheme_if_needed(proxy, "http"))
+            with_scheme = prepend_scheme_if_needed(proxy, "http")  # type: ignore[no-untyped-call]
+            manager = HTTPAdapter().proxy_manager_for(with_scheme)
         except (ValueError, urllib3.exceptions.HTTPError):  # whose texts may hold its password
             raise AuthError(
                 "the proxy for %s cannot be used: it is to be a URL with http:// or https://, or with socks5:// where "
