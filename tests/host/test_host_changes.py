@@ -364,7 +364,10 @@ def test_on_tools_changed_is_told_in_order_and_once_for_a_burst(tmp_path: Path) 
     finally:
         go_on.set()
         host.close()
-    assert told in ([1], [1, 4])  # what came meanwhile is told at once, and nothing once it is closed
+    # the first is that of the moment at which the callback's thread ran; what came meanwhile is told at once, and nothing
+    # once it is closed
+    assert 1 <= told[0] <= 4
+    assert told[1:] in ([], [4])
 
 
 def test_a_callback_that_raises_or_uses_the_host_harms_nothing() -> None:
