@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
@@ -25,6 +26,7 @@ logger = logging.getLogger("mcpsync")
 
 _FORMAT = 1
 _MOST_BYTES = 1024 * 1024
+_PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _READINGS = 5  # of an entry that others replace meanwhile
 
 
@@ -71,6 +73,7 @@ class FileStore:
         """What is kept under this key; None if that cannot be read, with a warning.
 
         :raises StoreLocked: it is encrypted with another key
+        :raises AuthError: this process can open no file at the moment
         """
         path = self._path(key)
         for _ in range(_READINGS):
@@ -94,6 +97,10 @@ class FileStore:
         except FileNotFoundError:
             return None, None
         except OSError as error:
+            if error.errno in _PASSING:  # nothing is wrong with the entry
+                failed = AuthError("credentials in %s cannot be read: %s" % (path, error.strerror))
+                failed.passing = True
+                raise failed from None
             return None, "it cannot be read (%s)" % (error.strerror or error)
         except StoreLocked:
             raise

@@ -176,6 +176,24 @@ def test_links_and_folders_are_not_read(tmp_path: Path, caplog: pytest.LogCaptur
     assert store.load(key) == credentials()
 
 
+@posix
+def test_an_entry_stays_where_it_is_while_no_file_can_be_opened(tmp_path: Path) -> None:
+    import resource
+
+    store = FileStore(str(tmp_path))
+    key = credentials().key
+    store.save(key, credentials())
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        with pytest.raises(AuthError, match="cannot be read") as caught:
+            store.load(key)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert caught.value.passing
+    assert store.load(key) == credentials()
+
+
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     store = FileStore(str(tmp_path / "file" / "store"))
