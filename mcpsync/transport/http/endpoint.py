@@ -94,7 +94,10 @@ class Endpoint:
         self._own_adapter = UnixAdapter(unix[0], connections) if unix else None
         self._adapter: Any = self._own_adapter or self._session.get_adapter(self.url)
         self._settings = self._settled(proxies, verify, cert)
-        self._target = self._target_of(self.url)
+        try:
+            self._target = self._target_of(self.url)
+        except requests.exceptions.InvalidURL as error:  # Python below 3.11 lets more pass before
+            raise ConfigError("not a URL that can be used: %s" % error, server=server) from None
         self._base = headers_by_name(self._target.prepared.headers)
         self._base.pop("cookie", None)
         self._base["host"] = ("Host", _authority(self._target.prepared.url))
