@@ -73,11 +73,17 @@ class EncryptedStore(FileStore):
             new = Seal.new(*old.keys)
             self._write(self._seal_path, new.locked(lock))
             self._lock, self._known = lock, None
+            done = set()
             for key in self.keys():
                 value = self.load(key)
                 if value is not None:
                     super().save(key, value)
-            self._write(self._seal_path, Seal(new.keys[:1]).locked(lock))
+                    done.add(self._path(key))
+            entries = (os.path.join(self.folder, name) for name in os.listdir(self.folder) if name.endswith(".json"))
+            if done.issuperset(
+                entries
+            ):  # one that cannot be read at the moment still needs the key it was written with
+                self._write(self._seal_path, Seal(new.keys[:1]).locked(lock))
 
     def take_over(self, plain: FileStore) -> int:
         """Move the entries of a store here that is not encrypted; gives their number.

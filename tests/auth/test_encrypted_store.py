@@ -289,3 +289,21 @@ def test_a_process_that_is_killed_while_it_writes(tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="there is no kill -9")
 def test_many_processes_that_are_killed_while_they_write(tmp_path):
     killed_again_and_again(tmp_path, SOAK_TRIES)
+
+
+def test_an_entry_that_cannot_be_read_during_the_change_is_there_after_it(tmp_path: Path) -> None:
+    locks = Key(new_key()), Key(new_key())
+    store = EncryptedStore(locks[0], str(tmp_path))
+    for account in ("me", "you"):
+        store.save(KEY._replace(account=account), credentials(account=account))
+    hidden = next(tmp_path.glob("*.json"))
+    away = hidden.read_bytes()
+    hidden.write_bytes(b"unreadable at the moment")
+    store.change_lock(locks[1])
+    hidden.write_bytes(away)
+    again = EncryptedStore(locks[1], str(tmp_path))
+    for account in ("me", "you"):
+        assert again.load(KEY._replace(account=account)) == credentials(account=account)
+    again.change_lock(locks[0])
+    for account in ("me", "you"):
+        assert EncryptedStore(locks[0], str(tmp_path)).load(KEY._replace(account=account)) is not None
