@@ -364,8 +364,8 @@ def test_on_tools_changed_is_told_in_order_and_once_for_a_burst(tmp_path: Path) 
     finally:
         go_on.set()
         host.close()
-    # the first is that of the moment at which the callback's thread ran; what came meanwhile is told at once, and nothing
-    # once it is closed
+    # The first is that of the moment at which the callback's thread ran. What came meanwhile is told at once, and
+    # nothing once it is closed.
     assert 1 <= told[0] <= 4
     assert told[1:] in ([], [4])
 
