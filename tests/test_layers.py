@@ -181,7 +181,7 @@ def test_the_order_has_no_circle():
 
 @LISTS_STANDARD_LIBRARY
 def test_what_others_wrote_is_imported_where_it_belongs():
-    others = [each for each in IMPORTS if each.name.split(".")[0] not in {*STANDARD_LIBRARY, "mcpsync"}]
+    others = [each for each in IMPORTS if each.name.split(".")[0] not in {*STANDARD_LIBRARY, "tomllib", "mcpsync"}]
     assert others, "the imports were not found"
     assert [each for each in others if each.name.split(".")[0] not in THIRD_PARTY.get(each.part, set())] == []
 
