@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         VersionMismatch,
     )
     from mcpsync.host import Host
+    from mcpsync.types.extension import Extension
 
 __version__ = "0.1.0"
 
@@ -69,6 +70,7 @@ _HOME = {
     "Backoff": "mcpsync.connection.backoff",
     "CallFuture": "mcpsync.connection.future",
     "Client": "mcpsync.client",
+    "Extension": "mcpsync.types.extension",
     "Host": "mcpsync.host",
     "Limits": "mcpsync.connection.settings",
     "OAuth": "mcpsync.auth.oauth",
@@ -88,6 +90,7 @@ __all__ = [
     "ConnectRejected",
     "ConnectTimeout",
     "ConnectionLost",
+    "Extension",
     "Host",
     "HttpError",
     "InsufficientScope",

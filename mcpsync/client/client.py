@@ -84,8 +84,9 @@ class Client(Features):
     :param callbacks: where all of these run, but for the observer: ``"pool"`` (threads of the library), ``"caller"``
         (the thread that waits in a call), or a function that has a UI loop run a callable soon
     :param log_level: from which the server shall log, as ``"info"``
-    :param extensions: extensions to declare, with their settings
-    :param result_types: values of ``resultType`` that they add
+    :param extensions: extensions to declare: their settings by name, an :class:`~mcpsync.types.Extension`, or a list
+        of both
+    :param result_types: values of ``resultType`` that they add, for results that are given as they come
     :param limits: threads and queues
     :param backoff: when a lost connection is tried again
     :param page_limit: the most pages of a listing
@@ -243,6 +244,14 @@ class Client(Features):
             return Implementation.from_wire(info)
         except InvalidMessage:
             return None
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        """The extensions that the server declares, by name, each with its settings. Empty before the first connection.
+
+        Specification: `basic/versioning`, "Extension Negotiation" (2026-07-28).
+        """
+        return self.capabilities.extensions
 
     @property
     def instructions(self) -> Optional[str]:

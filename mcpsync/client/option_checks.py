@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, Any, Callable, Dict
 
+from mcpsync.client.extending import is_extensions
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.settings import Limits
 from mcpsync.deadline import Timeouts
@@ -39,12 +40,6 @@ def _is_env_mode(value: Any) -> bool:
 
 def _is_folders(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and all(isinstance(folder, (str, os.PathLike)) for folder in value)
-
-
-def _is_extensions(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(name, str) and isinstance(settings, Mapping) for name, settings in value.items()
-    )
 
 
 def _is_implementation(value: Any) -> bool:
@@ -87,7 +82,7 @@ _KINDS: Dict[str, _Kind] = {
     "on_resources_changed": _FUNCTION,
     "on_notification": _FUNCTION,
     "on_state": _FUNCTION,
-    "extensions": _Kind(_is_extensions, "a mapping of names to their settings", optional=True),
+    "extensions": _Kind(is_extensions, "a mapping of names to settings, or a list of mcpsync.Extension", optional=True),
     "result_types": _Kind(_is_words, "a set of strings"),
     "limits": _Kind(_is_limits, "a mcpsync.connection.settings.Limits of positive whole numbers"),
     "backoff": _Kind(_is_backoff, "a mcpsync.connection.backoff.Backoff of seconds"),

@@ -18,6 +18,7 @@ from typing import (
     Union,
 )
 
+from mcpsync.client.extending import extending
 from mcpsync.client.handlers import (
     capabilities_for,
     elicitation_handler,
@@ -41,6 +42,7 @@ from mcpsync.errors import ConfigError
 if TYPE_CHECKING:
     import requests
 
+    from mcpsync.client.extending import ExtensionsOption
     from mcpsync.client.handlers import ElicitationHandler, Roots, SamplingHandler
     from mcpsync.client.target import Target
     from mcpsync.connection.observer import Observer
@@ -75,7 +77,7 @@ class Options(NamedTuple):
     callbacks: Callbacks = "pool"
     # protocol
     log_level: Optional[str] = None
-    extensions: Optional[Mapping[str, Mapping[str, Any]]] = None
+    extensions: Optional[ExtensionsOption] = None
     result_types: FrozenSet[str] = frozenset()
     # bounds
     limits: Limits = Limits()
@@ -119,6 +121,7 @@ def build(target: Target, options: Options, held: Held) -> Tuple[Connection, Sig
     name = options.name or name_of(target)
     signing = signing_for(target, name, options)
     handlers = _handlers(options, held)
+    extensions = extending(options.extensions, options.result_types, held)
     listeners = _listeners(options, held)
     try:
         connection = Connection(
@@ -132,7 +135,7 @@ def build(target: Target, options: Options, held: Held) -> Tuple[Connection, Sig
                     handlers,
                     options.elicitation_modes,
                     options.sampling_tools,
-                    {**signing.extensions, **(options.extensions or {})},
+                    {**signing.extensions, **extensions.declared},
                 ),
                 handlers=handlers,
                 callbacks=held.loop(options.callbacks) if callable(options.callbacks) else options.callbacks,
@@ -141,7 +144,7 @@ def build(target: Target, options: Options, held: Held) -> Tuple[Connection, Sig
                 log_level=options.log_level,
                 verdict_key=verdict_key(target, options),
                 lists=listeners.lists,
-                result_types=frozenset(options.result_types),
+                result_types=extensions.result_types,
                 senders=_EXCHANGE_SENDERS if is_url(target) else 1,
                 on_state=held.optional(options.on_state),
                 observer=None if options.observer is None else _HeldObserver(options.observer, held),

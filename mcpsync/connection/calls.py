@@ -7,7 +7,7 @@ request in :mod:`mcpsync.connection.further`, and what is not waited for in :mod
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, FrozenSet, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
 
 from mcpsync.connection.asking import Asking
 from mcpsync.connection.call import Call, ContinuedCall, PumpedCall, Wanted
@@ -16,6 +16,7 @@ from mcpsync.connection.dispatch import Dispatch, in_context
 from mcpsync.connection.endings import TELL_SECONDS, Endings
 from mcpsync.connection.further import Further
 from mcpsync.connection.link import Link
+from mcpsync.connection.open_call import ResultTypes
 from mcpsync.connection.questions import Questions
 from mcpsync.connection.submitted import Submitted
 from mcpsync.connection.threads import Workers, start_inner
@@ -42,7 +43,7 @@ class Calls:
     :param steps: lends threads to submitted calls
     :param questions: answers what the server asks
     :param max_rounds: the most requests for input in one call
-    :param result_types: values of ``resultType`` that declared extensions add
+    :param result_types: what declared extensions make of the values of ``resultType`` that they add
     :param renewed: gives the link after one whose session is gone, by a deadline
     :param list_tools: lists the tools anew
     :ivar clock: moves their deadlines
@@ -60,7 +61,7 @@ class Calls:
         steps: Workers,
         questions: Questions,
         max_rounds: int,
-        result_types: FrozenSet[str],
+        result_types: ResultTypes,
         renewed: Callable[[Link, str, Deadline], Link],
         list_tools: Callable[[Timeouts], None],
     ) -> None:

@@ -4,14 +4,16 @@ which the request is made again. :mod:`mcpsync.core.rounds` decides; this module
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, FrozenSet, Mapping, Optional, Union
+from collections.abc import Mapping as AbstractMapping
+from typing import Any, Callable, Dict, Mapping, Optional, Union
 
 from mcpsync.connection.asking import Asking
 from mcpsync.connection.call import Call
 from mcpsync.connection.endings import Endings, is_stateless
 from mcpsync.connection.link import Link
+from mcpsync.connection.open_call import OpenCall, ResultTypes
 from mcpsync.connection.watchdog import Watchdog
-from mcpsync.core.rounds import Again, Ask, Done, Failed, Rounds, Visit
+from mcpsync.core.rounds import Again, Ask, Done, Extended, Failed, Rounds, Visit, questions_in
 from mcpsync.deadline import Deadline, Timeouts
 from mcpsync.errors import ClientClosed, ConnectionLost, HttpError
 
@@ -28,7 +30,7 @@ class Further:
     :param watchdog: keeps the calls' deadlines
     :param send: sends one request of a call over a link
     :param max_rounds: the most requests for input in one call
-    :param result_types: values of ``resultType`` that declared extensions add
+    :param result_types: what declared extensions make of the values of ``resultType`` that they add
     :param renewed: gives the link after one whose session is gone, by a deadline
     :param list_tools: lists the tools anew
     """
@@ -40,7 +42,7 @@ class Further:
         watchdog: Watchdog,
         send: Callable[[Link, Call, Mapping[str, Any]], None],
         max_rounds: int,
-        result_types: FrozenSet[str],
+        result_types: ResultTypes,
         renewed: Callable[[Link, str, Deadline], Link],
         list_tools: Callable[[Timeouts], None],
     ) -> None:
@@ -72,35 +74,81 @@ class Further:
                 raise call.ended
         return result
 
+    def request(self, call: Call, method: str, params: Mapping[str, Any]) -> Dict[str, Any]:
+        """One more request on behalf of a call that is between two of its own, to its complete result.
+
+        :raises McpError: its failure, or whatever ended the call
+        """
+        own, call.method = call.method, method
+        try:
+            link = call.link
+            assert link is not None
+            if not self._send_next(link, call, params):
+                call.wait()
+            return self._requests(call, params)
+        finally:
+            call.method = own
+
+    def answers(self, call: Call, requests: Mapping[str, Any]) -> Dict[str, Any]:
+        """The answers of this side to an ``inputRequests`` object."""
+        return self._asking.answers(call, questions_in(requests))
+
+    def pause(self, call: Call, seconds: float) -> None:
+        """Let some time of the call pass."""
+        self._asking.pause(call, seconds)
+
     def _requests(self, call: Call, params: Mapping[str, Any]) -> Dict[str, Any]:
         link = call.link
         assert link is not None
         revision = link.session.revision
         assert revision is not None
-        rounds = Rounds(call.method, params, revision, self._max_rounds, self._result_types)
+        rounds = Rounds(call.method, params, revision, self._max_rounds, self._result_types.keys())
         while True:
             step = rounds.step(call.result, call.failure, link.released, is_stateless(link))
             if isinstance(step, Done):
                 return step.result
             if isinstance(step, Failed):
                 raise step.error
+            if isinstance(step, Extended):
+                return self._extended(call, params, step)
             if isinstance(step, Again):
                 link = self._prepare_again(link, call, step)
                 rounds.revision = link.session.revision or rounds.revision
                 following = rounds.same_params()
             else:
                 following = rounds.next_params(self._input(link, call, step))
-            call.check_ended()
-            call.again()
-            try:
-                self._send(link, call, following)
-            except (ConnectionLost, HttpError) as error:
-                call.failure = error
-                continue
-            if call.ended is not None and link.session.retire(call):
-                self._endings.tell(link, call, "cancelled")
-            call.check_ended()
-            call.wait()
+            if not self._send_next(link, call, following):
+                call.wait()
+
+    def _send_next(self, link: Link, call: Call, params: Mapping[str, Any]) -> bool:
+        """Send one more request of a call. True: it has failed already.
+
+        :raises McpError: what ended the call meanwhile
+        """
+        call.check_ended()
+        call.again()
+        try:
+            self._send(link, call, params)
+        except (ConnectionLost, HttpError) as error:
+            call.failure = error
+            return True
+        if call.ended is not None and link.session.retire(call):
+            self._endings.tell(link, call, "cancelled")
+        call.check_ended()
+        return False
+
+    def _extended(self, call: Call, params: Mapping[str, Any], step: Extended) -> Dict[str, Any]:
+        """What an extension makes of a result of its own type."""
+        function = self._result_types[step.kind]
+        if function is None:
+            return step.result
+        result: Any = function(step.result, OpenCall(self, call, params))
+        if not isinstance(result, AbstractMapping):
+            raise TypeError(
+                "what is declared for results of type %r gives the result object of the call, a mapping, not %s"
+                % (step.kind, type(result).__name__)
+            )
+        return result  # type: ignore[return-value]  # any mapping will do
 
     def _input(self, link: Link, call: Call, step: Union[Ask, Visit]) -> Optional[Dict[str, Any]]:
         """What the server wants before the next request."""

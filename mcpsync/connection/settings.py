@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.dispatch import DEFAULT_WAITING, Callbacks
 from mcpsync.connection.observer import Observer
+from mcpsync.connection.open_call import NO_RESULT_TYPES, ResultTypes
 from mcpsync.connection.questions import Handler
 from mcpsync.deadline import Timeouts
 from mcpsync.transport.base import TransportFactory
@@ -45,7 +46,7 @@ class Settings(NamedTuple):
     :ivar log_level: from which the server shall log
     :ivar verdict_key: names the server in the memory of eras; None: nothing is remembered
     :ivar lists: the list changes that are wanted, as keys of the ``subscriptions/listen`` filter
-    :ivar result_types: values of ``resultType`` that declared extensions add
+    :ivar result_types: what declared extensions make of the values of ``resultType`` that they add
     :ivar notified: told of each notification on the reader's thread; must be quick
     :ivar gap: told that notifications may have been missed; on the control worker
     :ivar senders: threads for what must travel without delaying anyone: one keeps the order, exchanges need several
@@ -67,7 +68,7 @@ class Settings(NamedTuple):
     log_level: Optional[str] = None
     verdict_key: Any = None
     lists: FrozenSet[str] = frozenset()
-    result_types: FrozenSet[str] = frozenset()
+    result_types: ResultTypes = NO_RESULT_TYPES
     senders: int = 1
     on_state: Optional[Callable[[str], Any]] = None
     observer: Optional[Observer] = None

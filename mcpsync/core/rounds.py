@@ -18,7 +18,7 @@ from mcpsync.core.era import Revision
 from mcpsync.core.repeats import Again, Repeats
 from mcpsync.errors import InvalidMessage, McpError, ProtocolError, UrlElicitationRequired
 
-__all__ = ["Again", "Ask", "Done", "Failed", "Question", "Rounds", "Visit"]
+__all__ = ["Again", "Ask", "Done", "Extended", "Failed", "Question", "Rounds", "Visit", "questions_in"]
 
 _MAY_ASK = ("tools/call", "resources/read", "prompts/get")
 _OF_ONE_ROUND = ("requestState", "inputResponses")
@@ -48,6 +48,16 @@ class Visit(NamedTuple):
     """Have each URL visited, then go on with :meth:`Rounds.next_params`."""
 
     elicitations: List[Dict[str, Any]]
+
+
+class Extended(NamedTuple):
+    """The result is of a type that an extension adds: what it means is known elsewhere.
+
+    :ivar kind: its ``resultType``
+    """
+
+    kind: str
+    result: Dict[str, Any]
 
 
 class Failed(NamedTuple):
@@ -90,7 +100,7 @@ class Rounds:
         failure: Optional[McpError],
         unused: bool = False,
         stateless: bool = False,
-    ) -> Union[Done, Ask, Visit, Again, Failed]:
+    ) -> Union[Done, Ask, Visit, Again, Extended, Failed]:
         """What the answer to the last request means, or its failure; see :meth:`Repeats.step` for the flags."""
         if result is None:
             failure = failure or InvalidMessage("an empty answer")
@@ -101,8 +111,10 @@ class Rounds:
             return self._failed(failure)
         self._state = {}
         kind = result.get("resultType", "complete") if self.revision.result_type else "complete"
-        if kind == "complete" or (isinstance(kind, str) and kind in self._result_types):
+        if kind == "complete":
             return Done(result)
+        if isinstance(kind, str) and kind in self._result_types:
+            return Extended(kind, result)
         if kind != "input_required":
             return Failed(InvalidMessage("the result has an unknown resultType: %s" % jsonrpc.shown(kind)))
         return self._input_required(result)
@@ -128,13 +140,10 @@ class Rounds:
         too_many = self._one_more()
         if too_many is not None:
             return too_many
-        questions = {}
-        for key, request in requests.items():
-            method = request.get("method") if isinstance(request, dict) else None
-            if method not in _MAY_BE_ASKED:
-                return Failed(InvalidMessage("the result asks for %s, which no client answers" % jsonrpc.shown(method)))
-            params = request.get("params")
-            questions[key] = Question(method, params if isinstance(params, dict) else {})
+        try:
+            questions = questions_in(requests)
+        except InvalidMessage as error:
+            return Failed(error)
         # what the caller may have given for the first request goes with that one alone
         self._params = {key: self._params[key] for key in self._params if key not in _OF_ONE_ROUND}
         if "requestState" in result:
@@ -155,3 +164,18 @@ class Rounds:
         if self._rounds <= self._limit:
             return None
         return Failed(ProtocolError("the server asked for input more than %d times in one call" % self._limit))
+
+
+def questions_in(requests: Mapping[str, Any]) -> Dict[str, Question]:
+    """The questions of an ``inputRequests`` object, by its keys.
+
+    :raises InvalidMessage: one is none that a client answers
+    """
+    questions = {}
+    for key, request in requests.items():
+        method = request.get("method") if isinstance(request, dict) else None
+        if method not in _MAY_BE_ASKED:
+            raise InvalidMessage("the result asks for %s, which no client answers" % jsonrpc.shown(method))
+        params = request.get("params")
+        questions[key] = Question(method, params if isinstance(params, dict) else {})
+    return questions

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         UnknownContent,
     )
     from mcpsync.types.elicitation import ElicitationRequest, ElicitationResult
+    from mcpsync.types.extension import Extension
     from mcpsync.types.notifications import LoggingLevel, LogMessage, Progress
     from mcpsync.types.prompts import Prompt, PromptArgument, PromptMessage, PromptResult
     from mcpsync.types.resources import ReadResult, Resource, ResourceContents, ResourceTemplate
@@ -55,6 +56,7 @@ __all__ = [
     "ElicitationRequest",
     "ElicitationResult",
     "EmbeddedResource",
+    "Extension",
     "Icon",
     "ImageContent",
     "Implementation",
@@ -126,6 +128,7 @@ _GROUPS = {
         "ElicitationRequest",
         "ElicitationResult",
     ),
+    "extension": ("Extension",),
     "notifications": (
         "LogMessage",
         "LoggingLevel",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcpsync.core import jsonrpc
 from mcpsync.core.era import LEGACY, REVISIONS
-from mcpsync.core.rounds import Ask, Done, Failed, Question, Rounds, Visit
+from mcpsync.core.rounds import Ask, Done, Extended, Failed, Question, Rounds, Visit
 from mcpsync.errors import InvalidMessage, InvalidParams, ProtocolError, RpcError, UrlElicitationRequired
 
 MODERN = REVISIONS["2026-07-28"]
@@ -63,9 +63,11 @@ def test_a_result_type_nested_deeply_is_invalid_too():
 
 
 @pytest.mark.parametrize("method", ["tools/call", "tools/list", "resources/read"])
-def test_a_result_type_of_a_declared_extension_ends_the_call(method):
+def test_a_result_type_of_a_declared_extension_is_told_from_others(method):
     made = rounds(method, result_types=frozenset(["task"]))
-    assert made.step({"resultType": "task", "taskId": "1"}, None) == Done({"resultType": "task", "taskId": "1"})
+    assert made.step({"resultType": "task", "taskId": "1"}, None) == Extended(
+        "task", {"resultType": "task", "taskId": "1"}
+    )
     assert isinstance(fails(made, {"resultType": "other"}), InvalidMessage)
 
 

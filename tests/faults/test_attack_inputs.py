@@ -12,7 +12,7 @@ from typing import Any, Dict, List
 import pytest
 
 import mcpsync
-from mcpsync import ConfigError, ConnectFailed, RpcError, Timeouts, ToolError
+from mcpsync import ConfigError, ConnectFailed, Extension, RpcError, Timeouts, ToolError
 from mcpsync.config import load
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.settings import Limits
@@ -35,7 +35,7 @@ WRONG: Dict[str, List[Any]] = {
     "on_notification": [5],
     "on_tools_changed": [5],
     "stderr": ["x"],
-    "extensions": [5, {"a/b": 5}, {5: {}}],
+    "extensions": [5, "a/b", {"a/b": 5}, {5: {}}, {"b": {}}, {"a/b/c": {}}, [Extension("a/b"), Extension("a/b")]],
     "result_types": [5, "task"],
     "limits": [5, Limits(handlers=0), Limits(rounds=True)],
     "backoff": [5, (1, 2), Backoff((float("nan"),))],
