@@ -13,6 +13,7 @@ import weakref
 from typing import Any, Callable, List, Protocol
 
 from mcpsync.connection import future, threads
+from mcpsync.core import jsonrpc
 from mcpsync.errors import ConnectFailed
 
 __all__ = [
@@ -54,7 +55,7 @@ class Mortal(Protocol):
 _connections: weakref.WeakSet[Any] = weakref.WeakSet()
 _channels: weakref.WeakSet[Any] = weakref.WeakSet()
 _lock = threading.RLock()  # guards the sets
-_renewals: List[Callable[[], None]] = [threads.after_fork, future.after_fork]
+_renewals: List[Callable[[], None]] = [threads.after_fork, future.after_fork, jsonrpc.after_fork]
 _pid = os.getpid()
 _told_multiprocessing = False
 

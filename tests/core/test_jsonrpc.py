@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import gc
 import json
 import json.encoder
 import math
@@ -354,3 +355,43 @@ def test_showing_a_large_message_costs_nothing():
     for _ in range(10_000):
         jsonrpc.shown(value)
     assert time.process_time() - started < 0.5
+
+
+LARGE = b"[%s]" % b",".join([b'{"a":[1]}'] * 150_000)
+
+
+@pytest.mark.usefixtures("codec")
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="the interpreter itself does not collect within")
+def test_a_large_text_is_decoded_without_collections():
+    before = [generation["collections"] for generation in gc.get_stats()]
+    value = jsonrpc.decode(LARGE)
+    after = [generation["collections"] for generation in gc.get_stats()]
+    assert len(value) == 150_000
+    assert sum(after) - sum(before) <= 3
+    assert gc.isenabled()
+
+
+@pytest.mark.usefixtures("codec")
+def test_the_collector_is_left_as_it_was():
+    with pytest.raises(InvalidMessage):
+        jsonrpc.decode(LARGE[:-1])
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        jsonrpc.decode(LARGE)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_a_child_forked_amidst_a_decoding_collects():
+    seen = []
+
+    def decode(data):
+        seen.append(gc.isenabled())
+        jsonrpc.after_fork()
+        seen.append(gc.isenabled())
+
+    jsonrpc._uncollected(decode, b"")
+    assert seen == [False, True]
+    assert gc.isenabled()
