@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -31,17 +32,30 @@ def our_threads() -> Set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name.startswith(THREAD_PREFIX)}
 
 
+def has_children() -> bool:
+    """Whether the system knows of any child, one that has ended included: one call, where a look at /proc is many."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # takes none of them from whoever waits for it
+    except ChildProcessError:
+        return False
+    except AttributeError:  # not of this system
+        pass
+    return True
+
+
 def child_processes() -> Dict[ChildKey, str]:
     """The children of this process, zombies included, with their command lines. Empty where there is no /proc."""
     children: Dict[ChildKey, str] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for stat in Path("/proc").glob("[0-9]*/stat") if has_children() else ():
         try:
             fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+            state, parent, started = fields[0], int(fields[1]), fields[19]
+            if parent != os.getpid():
+                continue
             command = (stat.parent / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
         except OSError:  # it ended while we looked
             continue
-        state, parent, started = fields[0], int(fields[1]), fields[19]
-        if parent == os.getpid() and not any(own in command for own in PYTHONS_OWN):
+        if not any(own in command for own in PYTHONS_OWN):
             key = (int(stat.parent.name), started)
             children[key] = "zombie" if state == "Z" else command
     return children
@@ -62,7 +76,10 @@ def leaks(threads_before: Set[threading.Thread], children_before: Set[ChildKey],
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The recorder and its markers."""
+    """The recorder and its markers, and a Ctrl-C that works."""
+    # A shell that starts a job in the background (or nohup) has it ignore Ctrl-C, and Python then leaves it ignored.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     recorder.install()
     config.addinivalue_line("markers", "own_methods(*names): requests and notifications that no schema knows")
     config.addinivalue_line("markers", "unrecorded: what it sends is not held to the schemas; say why in a comment")
