@@ -287,7 +287,7 @@ def test_a3_a_call_that_close_overtakes(tmp_path: Path) -> None:
         users = [threading.Thread(target=use) for _ in range(4)]
         for user in users:
             user.start()
-        time.sleep(0.002 * round)
+        time.sleep(0.002 * round)  # the moment is what is tried
         client.close()
         for user in users:
             user.join()

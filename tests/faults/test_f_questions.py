@@ -292,7 +292,7 @@ def test_f6_parallel_calls_keep_their_states_apart(tmp_path: Path) -> None:
     server = peer(tmp_path, era="modern")
 
     def answer(request: Any) -> Dict[str, Any]:
-        time.sleep(0.001)
+        time.sleep(0.001)  # a person takes time, so the calls mix
         return {"said": request.message}
 
     schema = {"type": "object", "properties": {"said": {"type": "string"}}}

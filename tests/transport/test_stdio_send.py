@@ -91,7 +91,7 @@ def test_interrupts_tear_no_frame() -> None:
                 except KeyboardInterrupt:
                     strikes += 1
                 if number % 8 == 0:
-                    time.sleep(0.001)
+                    time.sleep(0.001)  # the reader of frames gets on meanwhile
             signal.setitimer(signal.ITIMER_REAL, 0)
             got = report(connection)
     finally:

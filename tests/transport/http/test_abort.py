@@ -196,7 +196,12 @@ def connecting(kind: str, authority: Authority, stack: ExitStack, monkeypatch: p
 def no_helpers_left() -> Iterator[None]:
     """What was left behind while it connected ends by its own timeout, which these tests make short."""
     yield
-    assert until(lambda: not any(each.name == "mcpsync-connecting" for each in threading.enumerate()), 5)
+    assert until(lambda: not connects(), 5)
+
+
+def connects() -> bool:
+    """Whether an attempt to connect is under way."""
+    return any(each.name == "mcpsync-connecting" for each in threading.enumerate())
 
 
 @library_warns
@@ -209,7 +214,7 @@ def test_an_attempt_to_connect_ends_at_once(
         client = connecting(kind, authority, stack, monkeypatch)
         call = client.new_call()
         asking = client.asking(call)
-        time.sleep(0.1)
+        assert until(connects)
         start = time.monotonic()
         assert client.transport.abort(call, "cancelled")  # nothing was sent: nobody has to be told
         asking.join()
@@ -394,7 +399,7 @@ def test_an_abort_while_a_body_streams_leaves_no_cut_body_for_an_answer(way: str
             call = client.new_call()
             before = len(client.sink.answers)
             asking = client.asking(call, params="close" if turn % 2 else "length")
-            time.sleep(0.005 + turn * 0.001)
+            time.sleep(0.005 + turn * 0.001)  # any moment of an exchange that has no end
             client.transport.abort(call, "cancelled")
             asking.join()
             assert isinstance(asking.outcome, ConnectionLost)

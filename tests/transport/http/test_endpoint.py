@@ -14,6 +14,7 @@ import pytest
 import requests
 import requests.adapters
 from requests.auth import HTTPBasicAuth, HTTPDigestAuth
+from urllib3.util.wait import wait_for_read
 
 import mcpsync
 from mcpsync.deadline import Deadline
@@ -560,7 +561,8 @@ def test_a_connection_that_the_server_closed_is_not_used() -> None:
         for number in range(5):
             assert client.ask(number) == number
             peer.drop_connections()
-            time.sleep(0.01)  # the closing travels
+            (idle,) = filter(None, client.transport._endpoint._pool._pool.pool.queue)
+            assert wait_for_read(idle.sock, PATIENCE)  # the closing has come
         assert peer.connections == 5
 
 

@@ -159,7 +159,7 @@ def test_a_stream_that_ends_after_its_answer_keeps_its_connection() -> None:
     def answer(exchange: Exchange) -> None:
         exchange.start()
         exchange.event_result()
-        time.sleep(0.0005)
+        time.sleep(0.0005)  # so that it comes apart
         exchange.end()
 
     with HttpPeer(answer) as peer, wired(peer.url) as client:
@@ -176,7 +176,7 @@ def test_streams_that_end_late_share_a_few_connections(authority: Authority, tls
         exchange.start()
         exchange.event_result()
         if exchange.request.message["params"] == "late":
-            time.sleep(0.01)
+            time.sleep(0.01)  # longer than anybody waits for it
         exchange.end()
 
     context = authority.server() if tls else None
