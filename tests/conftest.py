@@ -12,7 +12,7 @@ from typing import Dict, Iterator, List, Set, Tuple
 import pytest
 from hypothesis import settings
 
-from tests import recorder
+from tests import once, recorder, skips
 
 THREAD_PREFIX = "mcpsync-"
 SETTLE_SECONDS = 5.0
@@ -21,6 +21,7 @@ PYTHONS_OWN = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 POLL_SECONDS = 0.01
 
 settings.register_profile("mcpsync", deadline=None)  # a busy machine is no failure; pytest-timeout bounds each test
+settings.register_profile("few", settings.get_profile("mcpsync"), max_examples=15)  # see tests/once.py
 settings.load_profile("mcpsync")
 
 ChildKey = Tuple[int, str]
@@ -81,7 +82,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     recorder.install()
+    config.pluginmanager.register(once.Once(), "once")
+    config.pluginmanager.register(skips.NoSilentSkips(), "no silent skips")
     config.addinivalue_line("markers", "own_methods(*names): requests and notifications that no schema knows")
+    config.addinivalue_line("markers", "once: does not depend on the interpreter: tox runs it on two of them")
+    config.addinivalue_line("markers", "everywhere: depends on the interpreter, unlike others of its file")
     config.addinivalue_line("markers", "unrecorded: what it sends is not held to the schemas; say why in a comment")
 
 

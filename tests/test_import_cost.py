@@ -21,6 +21,7 @@ def milliseconds(statement: str) -> float:
     return (time.perf_counter() - began) * 1000
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_import_is_quick() -> None:
     milliseconds("import mcpsync")  # writes the byte code and warms the disk's cache

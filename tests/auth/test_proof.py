@@ -218,6 +218,7 @@ def test_nonces_are_of_their_origin():
     assert nonces.of("https://999.example") is None
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_what_a_proof_costs():
     session = Session(Vault(MemoryStore(), BOUND.resource, "me"), lambda *_: BOUND.tokens, "x")

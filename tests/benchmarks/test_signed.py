@@ -110,6 +110,7 @@ def test_what_a_signed_call_costs_more_and_that_it_sends_no_request_more() -> No
     assert min(each.bound - each.signed for each in tries) < MOST_BOUND / CREDIBLE, tries
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_the_headers_of_a_fresh_token_cost_next_to_nothing() -> None:
     client = Client("http://127.0.0.1:1/mcp", auth=OAuth(store=_signed_in("http://127.0.0.1:1/mcp")))

@@ -19,6 +19,7 @@ def milliseconds(command: List[str]) -> float:
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1_000
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_help_costs_less_than_100_ms_over_bare_python() -> None:
     bare, helped = [sys.executable, "-c", "pass"], [sys.executable, "-m", "mcpsync", "--help"]

@@ -282,11 +282,17 @@ def hangs_at(phase: str) -> Any:
     return serve
 
 
-@pytest.mark.parametrize("phase", ["server/discover", "initialize", "GET", "endpoint", "over SSE"])
-@pytest.mark.parametrize("reached", ["auto", "remembered"])
+LATER_PHASES = ["GET", "endpoint", "over SSE"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "reached"),
+    [
+        *((phase, "auto") for phase in ["server/discover", "initialize", *LATER_PHASES]),
+        *((phase, "remembered") for phase in LATER_PHASES),
+    ],
+)
 def test_closed_while_it_connects(phase: str, reached: str) -> None:
-    if reached == "remembered" and phase in ("server/discover", "initialize"):
-        pytest.skip("neither is sent then")
     outcome = Seen()
     serving: List[Any] = [Older()]
 

@@ -261,6 +261,7 @@ def test_what_the_user_entered_is_not_repeated():
     assert "hunter2" not in "".join(check(asked, dict.fromkeys("abc", "hunter2")))
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_large_schemas_take_linear_time():
     options = ["option %d" % number for number in range(50_000)]
@@ -273,6 +274,7 @@ def test_large_schemas_take_linear_time():
     assert time.process_time() - started < 2.0
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 @pytest.mark.parametrize("form", ["email", "uri", "date", "date-time"])
 def test_formats_take_linear_time(form):

@@ -119,6 +119,7 @@ def test_an_endless_line_is_not_kept():
     assert framer._pieces == []
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_five_megabytes_in_small_pieces_take_linear_time():
     line = b"x" * 5_000_000

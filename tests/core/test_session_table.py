@@ -264,6 +264,13 @@ def run_together(*bodies):
 @pytest.mark.parametrize(("count", "kind"), [(4_000, int), (1_000, Id)])
 def test_threads_race_to_end_the_same_calls(count, kind):
     """Timeouts, answers, duplicate answers and cancels at once: for each call exactly one of them wins."""
+    if kind is int:  # with plain ids one thread may be through before the next one starts
+        winners_of_a_race(count, kind)
+    else:  # and on a busy machine with the others too, but not always
+        assert any(winners_of_a_race(count, kind) > 1 for _ in range(20)), "the threads never met"
+
+
+def winners_of_a_race(count, kind):
     session = Session(map(kind, itertools.count()), {"name": "t"}, {})
     session.adopt(REVISIONS["2025-11-25"])
     calls = [Call("tools/call") for _ in range(count)]
@@ -300,9 +307,8 @@ def test_threads_race_to_end_the_same_calls(count, kind):
         lose,
     )
     assert sorted(itertools.chain.from_iterable(wins.values())) == list(range(count))
-    if kind is Id:  # with plain ids one thread may be through before the next one starts
-        assert len([name for name, won in wins.items() if won]) > 1, "the threads never met"
     assert session._calls == session._watched == {}
+    return len([name for name, won in wins.items() if won])
 
 
 @pytest.mark.usefixtures("eager_switching")

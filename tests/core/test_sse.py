@@ -153,6 +153,7 @@ def test_retry_beside_data_is_told_once():
 
 
 @pytest.mark.parametrize("size", [128, 8192])
+@pytest.mark.alone
 @pytest.mark.timed
 def test_d9_a_large_event_in_small_pieces_takes_linear_time(size):
     payload = json.dumps({"text": "x" * 5_000_000}).encode()

@@ -18,6 +18,7 @@ FLOOD = 10_000
 MEGABYTE = 1_000_000
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 @pytest.mark.parametrize("progress", [False, True])
 @pytest.mark.parametrize("handler", ["none", "slow"])

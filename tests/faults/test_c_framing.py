@@ -91,6 +91,7 @@ def test_c2_invalid_utf8_then_an_answer(tmp_path: Path, caplog: pytest.LogCaptur
     assert "UTF-8" in warning or "utf-8" in warning
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_c3_five_megabytes_in_linear_time(tmp_path: Path) -> None:
     server = peer(tmp_path)
@@ -110,6 +111,7 @@ def test_c3_five_megabytes_in_linear_time(tmp_path: Path) -> None:
         assert five < 12 * one + 0.05
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_c3_five_megabytes_there_and_back_in_small_pieces(tmp_path: Path) -> None:
     server = peer(tmp_path)

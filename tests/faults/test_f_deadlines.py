@@ -37,6 +37,7 @@ def _many_calls(tmp_path: Path, count: int) -> None:
         assert sum(sleeps("watchdog").values()) - woken <= 1
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 @pytest.mark.unrecorded  # what is kept for the schema check would count
 def test_f5_twenty_thousand_calls_with_a_long_timeout(tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def test_h2_a_null_cursor_is_none(tmp_path: Path) -> None:
         assert len(client.list_tools()) == 1
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_h2_ten_thousand_items(tmp_path: Path) -> None:
     server = _paged(tmp_path, "ten_thousand")

@@ -91,6 +91,7 @@ CREDIBLE = 2.0
 50 ms) is kept is measured on a quiet machine: docs/performance.md."""
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_a_table_of_ten_thousand_tools() -> None:
     """The better of two runs: what else the machine does only makes it worse."""
@@ -110,6 +111,7 @@ def table_of(count: int) -> Table:
     return Table({name: Shelf(name, tools, ()) for name in names})
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_looking_a_name_up_does_not_depend_on_how_many_there_are() -> None:
     small, large = table_of(2), table_of(SERVERS)

@@ -19,7 +19,7 @@ from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectFailed, ConnectionLost, ConnectTimeout, ProcessExited
 from mcpsync.transport.base import Frame
 from mcpsync.transport.stdio import StdioTransport
-from tests.transport.harness import ECHO, connected, descriptors, python, running
+from tests.transport.harness import ECHO, connected, descriptors, python, running, until
 
 SHOW_ENVIRONMENT = "import json, os; print(json.dumps(dict(os.environ))); input()"
 
@@ -154,7 +154,7 @@ def test_a_relative_program_is_found_from_the_servers_directory(tmp_path: Path) 
     with connected(["./server"], cwd=tmp_path) as connection:
         connection.send(b"{}")
         connection.sink.next()
-        assert connection.transport.stderr_tail == str(tmp_path.resolve())
+        assert until(lambda: connection.transport.stderr_tail == str(tmp_path.resolve()))  # of the two, either is first
 
 
 def test_a_server_that_dies_at_once_is_quoted() -> None:  # B2

@@ -328,6 +328,7 @@ def harmless(exchange: Exchange) -> None:
         exchange.event_result(answer)
 
 
+@pytest.mark.once
 @library_warns
 @pytest.mark.parametrize("way", ["plain", "tls", "connect"])
 def test_an_abort_races_with_completion(way: str, authority: Authority) -> None:  # D19

@@ -186,6 +186,7 @@ def test_streams_that_end_late_share_a_few_connections(authority: Authority, tls
         assert peer.connections <= 15  # of 26 if each end that is late cost one
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_a_stream_that_does_not_end_costs_little() -> None:
     def answer(exchange: Exchange) -> None:
@@ -237,6 +238,7 @@ def test_the_first_event_comes_at_once_however_the_body_is_framed(framing: str) 
         assert asking.join() == "second"
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_a_large_event_in_small_pieces() -> None:  # D9
     text = "x" * 5_000_000
