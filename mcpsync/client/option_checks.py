@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_options"]
 
-TRANSPORTS = ("auto", "http", "sse", "stdio")
+TRANSPORTS = ("auto", "http", "sse", "stdio", "stream")
 
 
 def _is_count(value: Any) -> bool:
@@ -86,7 +86,7 @@ _KINDS: Dict[str, _Kind] = {
     "result_types": _Kind(_is_words, "a set of strings"),
     "limits": _Kind(_is_limits, "a mcpsync.connection.settings.Limits of positive whole numbers"),
     "backoff": _Kind(_is_backoff, "a mcpsync.connection.backoff.Backoff of seconds"),
-    "transport": _Kind(lambda value: value in TRANSPORTS, "'auto', 'http', 'sse' or 'stdio'"),
+    "transport": _Kind(lambda value: value in TRANSPORTS, "'auto', 'http', 'sse', 'stdio' or 'stream'"),
     "page_limit": _COUNT,
     "debounce": _Kind(_is_wait, "a number of seconds"),
     "max_message": _COUNT,

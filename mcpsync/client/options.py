@@ -29,7 +29,7 @@ from mcpsync.client.held import Held
 from mcpsync.client.listeners import LOG_LEVELS, ChangeListener, Listeners
 from mcpsync.client.option_checks import check_options
 from mcpsync.client.signing import Signing, signing_for
-from mcpsync.client.target import factory_for, is_url, name_of, verdict_key
+from mcpsync.client.target import factory_for, is_http, name_of, verdict_key
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.connection import Connection
 from mcpsync.connection.dispatch import Callbacks
@@ -145,7 +145,7 @@ def build(target: Target, options: Options, held: Held) -> Tuple[Connection, Sig
                 verdict_key=verdict_key(target, options),
                 lists=listeners.lists,
                 result_types=extensions.result_types,
-                senders=_EXCHANGE_SENDERS if is_url(target) else 1,
+                senders=_EXCHANGE_SENDERS if is_http(target, options.transport) else 1,
                 on_state=held.optional(options.on_state),
                 observer=None if options.observer is None else _HeldObserver(options.observer, held),
                 signed_in=None if signing.account is None else signing.account.session.look,
@@ -176,7 +176,7 @@ def _checked_protocol(target: Target, options: Options) -> str:
         offered = offered_revisions(options.protocol)
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    if is_url(target) and options.transport == "sse":
+    if is_http(target, options.transport) and options.transport == "sse":
         if not set(LEGACY) & set(offered):
             raise ConfigError("transport 'sse' is older than protocol %r: give one of the two" % options.protocol)
         return "legacy" if options.protocol == "auto" else options.protocol

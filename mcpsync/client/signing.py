@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional
 
-from mcpsync.client.target import is_url
+from mcpsync.client.target import is_http
 from mcpsync.errors import ConfigError, InsufficientScope, NeedsLogin
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def signing_for(target: Target, name: str, options: Options) -> Signing:
     given = options.auth
     if given is None:
         return NOBODY
-    if not isinstance(target, str) or not is_url(target):
+    if not isinstance(target, str) or not is_http(target, options.transport):
         raise ConfigError("auth is for servers that are reached over HTTP", server=name)
     if _signs(given):
         return Signing(given)

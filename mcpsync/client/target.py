@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
 from urllib.parse import urlsplit
 
@@ -21,12 +22,30 @@ if TYPE_CHECKING:
 
     Target = Union[Sequence[str], str, TransportFactory]
 
-__all__ = ["factory_for", "is_url", "name_of", "verdict_key"]
+__all__ = ["factory_for", "is_http", "name_of", "verdict_key"]
 
 
 def is_url(target: Any) -> bool:
-    """Whether it names a server that is reached over HTTP."""
+    """Whether it is a URL, of whatever kind."""
     return isinstance(target, str) and "://" in target
+
+
+def is_http(target: Any, transport: str) -> bool:
+    """Whether it names a server that is reached over HTTP.
+
+    :param transport: the option of that name
+    """
+    return is_url(target) and transport != "stream" and (transport != "auto" or _streamed(target) is None)
+
+
+def _streamed(url: str) -> Optional[str]:
+    """The path of the socket, if the URL is that of a stream of messages."""
+    if url[:5].lower() != "unix:":
+        return None
+    from mcpsync.transport.unix_url import unix_url
+
+    unix = unix_url(url)
+    return None if unix is None or unix.target is not None else unix.path
 
 
 def _command(target: Any) -> List[str]:
@@ -43,6 +62,9 @@ def name_of(target: Any) -> str:
         return "server"
     if is_url(target):
         try:
+            streamed = _streamed(target)
+            if streamed is not None:
+                return os.path.basename(streamed) or "server"
             return urlsplit(target).hostname or "server"
         except ValueError:  # it is no URL, which the transport will say
             return "server"
@@ -55,7 +77,7 @@ def verdict_key(target: Any, options: Options) -> Optional[Any]:
     if callable(target):
         return None
     if is_url(target):
-        return "http", target
+        return "http" if is_http(target, options.transport) else "stream", target
     env = sorted((options.env or {}).items())
     # the hash, so that no secret of the environment is kept
     return "stdio", tuple(target), str(options.cwd), hash(tuple(env))
@@ -80,6 +102,8 @@ def factory_for(
     if is_url(target):
         if options.transport == "stdio":
             raise ConfigError("transport 'stdio' goes with a command, and this is a URL", server=name)
+        if not is_http(target, options.transport):
+            return _socket(target, name, options)
         return _http(target, name, options, held, auth)
     command = _command(target)
     if options.transport not in ("auto", "stdio"):
@@ -108,6 +132,24 @@ def _stdio(
         )
 
     return start
+
+
+def _socket(url: str, name: str, options: Options) -> Callable[[], Transport]:
+    path = _streamed(url)
+    if path is None:
+        raise ConfigError("transport 'stream' takes the URL of a Unix socket: unix:///path/to.sock", server=name)
+    if sys.platform == "win32":
+        raise ConfigError("Unix sockets need a system that can poll them, which Windows cannot", server=name)
+    if options.headers is not None or options.session is not None:
+        raise ConfigError("headers and session go with HTTP: unix:///path/to.sock#/mcp", server=name)
+    max_message = options.max_message
+
+    def dialling() -> Transport:
+        from mcpsync.transport.sockets import SocketTransport, dial_unix
+
+        return SocketTransport(dial_unix(path), name, max_message=max_message)
+
+    return dialling
 
 
 def _http(url: str, name: str, options: Options, held: Held, auth: Optional[Auth]) -> Callable[[], Transport]:

@@ -18,6 +18,7 @@ from mcpsync.config.signing import Remarks, read_auth
 __all__ = ["read_server"]
 
 _SOCKET_SCHEMES = ("unix", "http+unix")
+_STREAM = "stream"
 _STDIO_ONLY = ("args", "env", "cwd", "env_file", "env_names", "env_mode")
 _SENT = "headers are sent to a url only"
 _SIGNING = "signing in is for a url only"
@@ -64,7 +65,7 @@ def read_server(
     auth = None if url is None else _auth(entry, headers)
     config = ServerConfig(
         name=name,
-        transport=_transport(entry, bool(program), url is not None),
+        transport=_transport(entry, bool(program), url),
         command=(*program, *entry.texts("args")) if program else (),
         env=_env(entry),
         cwd=entry.text("cwd") or None,
@@ -130,6 +131,9 @@ def _check_completeness(entry: Entry, has_command: bool, has_url: bool) -> None:
             if field in entry:
                 entry.remark("warning", entry.where(field), "is not used: %s" % why)
     elif has_url:
+        if "url" in entry and isinstance(entry.raw("url"), str) and _is_stream(entry.raw("url")):
+            for field in (field for field in _HTTP_ONLY if field in entry and not entry.given("type", "transport")):
+                entry.remark("warning", entry.where(field), "is not used: a stream has none; HTTP has unix:///…#/path")
         for field in _STDIO_ONLY:
             if field in entry:
                 entry.remark("warning", entry.where(field), "is not used: it belongs to a 'command'")
@@ -251,9 +255,10 @@ def _included(entry: Entry) -> Tuple[str, ...]:
     return () if found == ("*",) else found
 
 
-def _transport(entry: Entry, has_command: bool, has_url: bool) -> str:
+def _transport(entry: Entry, has_command: bool, url: Optional[str]) -> str:
     """The transport: ``transport`` wins over ``type``, and what the entry has decides if neither is given."""
-    implied = "stdio" if has_command else "auto" if has_url else ""
+    has_url = url is not None
+    implied = "stdio" if has_command else "" if url is None else _STREAM if _is_stream(url) else "auto"
     field = "transport" if "transport" in entry else "type"
     if field not in entry:
         if has_url and (entry.flag("streamable", False) or "http_url" in entry or "socket" in entry):
@@ -271,6 +276,11 @@ def _transport(entry: Entry, has_command: bool, has_url: bool) -> str:
     if (stated == "stdio" and has_url) or (stated != "stdio" and has_command):
         entry.wrong(inside, "is %s, which goes with %r" % (stated, "command" if stated == "stdio" else "url"))
     return stated
+
+
+def _is_stream(url: str) -> bool:
+    """Whether it is the URL of a Unix socket that names no path for HTTP: messages travel there as on stdio."""
+    return url.lower().startswith("unix:") and "#" not in url
 
 
 def _url(entry: Entry) -> Optional[str]:
@@ -300,7 +310,11 @@ def _checked_url(entry: Entry, url: Optional[str]) -> Optional[str]:
     problem = "" if entry.values.symbolic and "${" in url else _url_problem(url)
     if problem:
         entry.wrong(inside, problem)
-    elif not entry.given("transport", "type", "http_url", "socket") and not entry.flag("streamable", False):
+    elif (
+        not _is_stream(url)
+        and not entry.given("transport", "type", "http_url", "socket")
+        and not entry.flag("streamable", False)
+    ):
         entry.remark("note", inside, "no type is given: tried as Streamable HTTP, then as the older HTTP+SSE")
     return url
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["load_before_threads", "reach"]
 
 
+_OF_HTTP = ("headers", "auth", "session")
+
+
 def reach(
     server: ServerConfig, given: Mapping[str, Any], factory: Optional[Callable[..., Any]] = None
 ) -> Tuple[Target, Dict[str, Any]]:
@@ -26,12 +29,14 @@ def reach(
     options = dict(given)
     options["name"] = server.name
     if factory is not None:
-        return factory, {key: value for key, value in options.items() if key not in ("headers", "auth")}
+        return factory, {key: value for key, value in options.items() if key not in _OF_HTTP}
     if server.url is None:
         options.pop("headers", None)
         options.pop("auth", None)
         return list(server.command), {**options, "env": server.env, "cwd": server.cwd}
     options["transport"] = server.transport
+    if server.transport == "stream":
+        return server.url, {key: value for key, value in options.items() if key not in _OF_HTTP}
     options["headers"] = headers = _laid_over(_said(server), given.get("headers"))
     if _wants_sign_in(server, headers, options):
         options["auth"] = _signing(server.auth or {}, options.get("auth"))
@@ -89,6 +94,9 @@ def load_before_threads(entry: Entry) -> None:
         return
     if server.url is None:
         import_module("mcpsync.transport.stdio")
+        return
+    if server.transport == "stream":
+        import_module("mcpsync.transport.sockets")
         return
     import_module("mcpsync.transport.http.detecting")
     if server.auth is not None:

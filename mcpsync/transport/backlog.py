@@ -71,11 +71,14 @@ class Backlog:
     (``with`` on a ``Condition`` runs Python code in between, and can be left with the lock held), who waits does so on
     a raw lock of its own, and a frame is appended as the last step of what belongs together.
 
+    :cvar BROKEN: how that is said
     :param limit: bytes that may wait
     :param patience: seconds that a sender waits for the reader to find out why the pipe is broken
     :param server: name of the server, for errors
     :ivar broken: the server closed its end of the pipe
     """
+
+    BROKEN = "the server closed its standard input"
 
     def __init__(self, limit: int, *, patience: float, server: str) -> None:
         self.broken = False
@@ -149,7 +152,7 @@ class Backlog:
                 if self.broken:
                     verdict = verdict if verdict is not None else deadline.sooner(self._patience)
                     if verdict.expired:
-                        raise ConnectionLost("the server closed its standard input", server=self._server)
+                        raise ConnectionLost(self.BROKEN, server=self._server)
                 elif self._bytes + size <= self._limit:
                     self._before_append()
                     self._bytes += size

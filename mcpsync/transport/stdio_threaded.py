@@ -121,7 +121,7 @@ class ThreadedStdio(StdioBase):
                 chunk = os.read(self._stdout, _CHUNK)
                 if not chunk:
                     break
-                output.stdout(chunk, sink)
+                output.feed(chunk, sink)
         except MessageTooLarge as error:
             return error
         if not process.wait(Deadline(self._graces.silence)):

@@ -248,7 +248,11 @@ def test_sse_by_name_at_a_server_without_it() -> None:
 @pytest.mark.parametrize(
     ("target", "options", "message"),
     [
-        ("http://127.0.0.1:9/", {"transport": "websocket"}, "transport takes 'auto', 'http', 'sse' or 'stdio'"),
+        (
+            "http://127.0.0.1:9/",
+            {"transport": "websocket"},
+            "transport takes 'auto', 'http', 'sse', 'stdio' or 'stream'",
+        ),
         ("http://127.0.0.1:9/", {"transport": "stdio"}, "goes with a command"),
         (["server"], {"transport": "sse"}, "goes with a URL"),
         ("http://127.0.0.1:9/", {"transport": "sse", "protocol": "2026-07-28"}, "is older than protocol"),

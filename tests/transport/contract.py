@@ -26,6 +26,10 @@ SOON = 5.0
 """Seconds within which something happens that takes milliseconds on an idle machine."""
 
 
+BIG = "x" * 3000
+"""The params of a request for which there is no room where :meth:`StreamContract.fill` has been."""
+
+
 class Request:
     """A request as a transport sees it; answered by the sink."""
 
@@ -195,7 +199,7 @@ class TransportContract:
             self.block(connection)
             start = time.monotonic()
             with pytest.raises((Overloaded, RequestTimeout)):
-                connection.ask(seconds=0.2)
+                connection.ask(BIG, seconds=0.2)
             assert 0.2 <= time.monotonic() - start < SOON
             assert connection.sink.losses.empty()
 
@@ -208,7 +212,7 @@ class TransportContract:
         def send() -> None:
             sending.set()
             try:
-                outcome.put(connection.ask())
+                outcome.put(connection.ask(BIG))
             except McpError as error:
                 outcome.put(error)
 
@@ -291,7 +295,12 @@ class TransportContract:
 
 
 class StreamContract(TransportContract):
-    """For transports that hand a frame over and return."""
+    """For transports that hand a frame over and return.
+
+    :cvar settles: seconds after which a transport that has no room by then has none for good
+    """
+
+    settles = 0.0
 
     def gated(self) -> Transport:
         """A transport to the peer described above, which does not read before :meth:`open_gate`; with little room."""
@@ -307,7 +316,7 @@ class StreamContract(TransportContract):
         while True:
             request = connection.request()
             try:
-                connection.send(request, "x" * 3000, seconds=0)
+                connection.send(request, BIG, seconds=self.settles)
             except Overloaded:
                 return sent
             sent.append(request)
@@ -347,9 +356,9 @@ class StreamContract(TransportContract):
     def test_room_that_is_made_lets_a_blocked_sender_go_on(self) -> None:
         with connected(self.gated()) as connection:
             sent = self.fill(connection)
-            sender = threading.Thread(target=connection.ask, args=("patient",), name="mcpsync-test-sender")
+            sender = threading.Thread(target=connection.ask, args=(BIG,), name="mcpsync-test-sender")
             sender.start()
             self.open_gate(connection.transport)
             answers = self.take(connection, len(sent) + 1)
             sender.join(PATIENCE)
-        assert answers[-1]["result"]["params"] == "patient"
+        assert answers[-1]["result"]["params"] == BIG and answers[-1]["id"] > sent[-1].request_id

@@ -25,8 +25,9 @@ from mcpsync.transport.http.abortable import make_abortable, make_retries_aborta
 from mcpsync.transport.http.exchange import Exchange, StaleConnection
 from mcpsync.transport.http.pool import DirectPool
 from mcpsync.transport.http.response import PooledResponse, Response
-from mcpsync.transport.http.unix import UnixAdapter, split_unix_url
+from mcpsync.transport.http.unix import UnixAdapter
 from mcpsync.transport.masking import Mask
+from mcpsync.transport.unix_url import unix_url
 
 __all__ = ["Endpoint", "HeaderSource", "Target", "headers_by_name"]
 
@@ -83,15 +84,15 @@ class Endpoint:
         connections: int = 64,
         connect_timeout: float = 60.0,
     ) -> None:
-        unix = split_unix_url(url)
-        self.url = _checked_url("http://localhost" + unix[1] if unix else url, server)
-        self.host = unix[0] if unix else urlsplit(self.url).netloc
+        unix = unix_url(url)
+        self.url = _checked_url("http://localhost" + (unix.target or "/") if unix else url, server)
+        self.host = unix.path if unix else urlsplit(self.url).netloc
         self._server = server
         self._headers = headers if callable(headers) else None
         self._owned = session is None
         self._session = _own_session(connections) if session is None else session
         self._connect_timeout = connect_timeout
-        self._own_adapter = UnixAdapter(unix[0], connections) if unix else None
+        self._own_adapter = UnixAdapter(unix.path, connections) if unix else None
         self._adapter: Any = self._own_adapter or self._session.get_adapter(self.url)
         self._settings = self._settled(proxies, verify, cert)
         try:

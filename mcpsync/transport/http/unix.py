@@ -3,40 +3,13 @@
 from __future__ import annotations
 
 import socket
-from typing import Any, Optional, Tuple
-from urllib.parse import unquote, urlsplit
+from typing import Any
 
 import requests.adapters
 import urllib3
 import urllib3.connection
 
-from mcpsync.errors import ConfigError
-
-__all__ = ["UnixAdapter", "split_unix_url"]
-
-
-def split_unix_url(url: str) -> Optional[Tuple[str, str]]:
-    """The path of the socket and the target on it, if it is such a URL.
-
-    Two forms are in use: ``unix:///run/server.sock#/mcp`` and ``http+unix://%2Frun%2Fserver.sock/mcp``.
-
-    :raises ConfigError: it is one, but names no socket, or the system has none
-    """
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
-    if parts.scheme == "unix":
-        path, target = unquote(parts.path), parts.fragment or "/"
-    elif parts.scheme == "http+unix":
-        path, target = unquote(parts.netloc), parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
-    else:
-        return None
-    if not path or (parts.scheme == "unix" and parts.netloc):
-        raise ConfigError("a Unix socket's URL has the form unix:///path/to.sock#/mcp, with an absolute path")
-    if not hasattr(socket, "AF_UNIX"):
-        raise ConfigError("this system's Python has no Unix sockets")
-    return path, target if target.startswith("/") else "/" + target
+__all__ = ["UnixAdapter"]
 
 
 class UnixAdapter(requests.adapters.HTTPAdapter):
