@@ -241,7 +241,7 @@ class PumpedCall(Call):
 
 
 class ContinuedCall(Call):
-    """A call whose first answer is handed to a function instead of a waiting thread.
+    """A call whose answer is handed to a function instead of a waiting thread.
 
     :param then: called with the call, on the thread that completed it; must be quick
     :param background: nobody waits for its answer
@@ -250,16 +250,12 @@ class ContinuedCall(Call):
     def __init__(
         self, method: str, wanted: Wanted, then: Callable[[ContinuedCall], None], background: bool = False
     ) -> None:
-        super().__init__(method, wanted)
+        super().__init__(method, wanted, NOBODY)
         self.background = background
-        self._then: Optional[Callable[[ContinuedCall], None]] = then
+        self._then = then
 
     def wake(self) -> None:
-        then, self._then = self._then, None
-        if then is None:
-            super().wake()  # a worker has taken over and waits
-        else:
-            then(self)
+        self._then(self)
 
     def after_fork(self, error: McpError) -> None:
-        """The future sees to itself, and no worker is left."""
+        """Nobody is left that it would matter to."""

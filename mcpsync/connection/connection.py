@@ -172,7 +172,7 @@ class Connection(LinkedConnection):
         self._steps.stop()
         self._calls.driving.stop()
         self.dispatch.stop()
-        self._calls.wakeups.close()
+        self.watchdog.post(self._calls.wakeups.close())
         self.watchdog.stop()
         self.watchdog.join(deadline.remaining())
         self._control.drain(deadline.remaining())
@@ -204,7 +204,7 @@ class Connection(LinkedConnection):
         """In a forked child: everything here belongs to the parent; the first use opens a link of its own."""
         uris = self.subscriptions.uris
         self.dispatch.after_fork()
-        self._calls.wakeups.close()  # at once: by the time of a collector their numbers may be those of other files
+        self._calls.wakeups.close()()  # at once: by the time of a collector their numbers may be those of other files
         self._link = None
         self._build()
         self.subscriptions.inherit(uris)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import _thread
 import sys
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any, Callable, List, Optional, Set, TypeVar
+from typing import Any, Callable, List, Optional, Protocol, Set, Tuple, TypeVar, Union, cast
 
 from mcpsync.connection import threads
 from mcpsync.connection.threads import SIGNAL_SECONDS, Condition, forbid_blocking
@@ -18,9 +18,15 @@ __all__ = ["CallFuture"]
 T = TypeVar("T")
 
 _NOT_OVER = ("PENDING", "RUNNING")
+_CANCELLED = ("CANCELLED", "CANCELLED_AND_NOTIFIED")
 
-# What a forked child must not wait for. No WeakSet: Ctrl-C in the callback of a weak reference is swallowed.
+# Whoever takes a future out of it settles it; each step is atomic, as futures hash by identity. What is in it is what a
+# forked child must not wait for. No WeakSet: Ctrl-C in the callback of a weak reference is swallowed.
 _unsettled: Set[CallFuture[Any]] = set()
+
+# Guards the state of all futures, which none holds for longer than a few assignments; reentrant. One for all of them,
+# since a condition of its own would be the larger half of a future.
+_condition = Condition()
 
 
 # one class from Python 3.11 on; before that, what is raised goes by both names
@@ -30,6 +36,19 @@ else:
 
     class _NotYet(FutureTimeout, TimeoutError):
         pass
+
+
+class Owner(Protocol):
+    """The call that a future is of."""
+
+    def cancel(self) -> bool:
+        """End the call; False if it is over."""
+
+    def run_last(self, callback: Callable[[], None]) -> None:
+        """Run a done-callback."""
+
+    def describe(self, error: McpError) -> McpError:
+        """Fill in what an error should name."""
 
 
 class CallFuture(Future[T]):
@@ -42,25 +61,23 @@ class CallFuture(Future[T]):
     Who waits in ``result()`` does so on a lock of their own: the reader that settles the future must not meet one
     that Ctrl-C has left taken, and before Python 3.11 no ``with`` is safe from that.
 
-    :param cancel_call: ends the call; False if it is over
-    :param dispatch: runs a done-callback
-    :param describe: fills in what an error should name
+    :param owner: the call
     """
 
-    def __init__(
-        self,
-        cancel_call: Callable[[], bool],
-        dispatch: Callable[[Callable[[], None]], object],
-        describe: Callable[[McpError], McpError],
-    ) -> None:
-        super().__init__()
-        self._condition = Condition()
-        self._sleepers: List[_thread.LockType] = []
-        super().add_done_callback(_wake)  # the first of all
-        self._cancel_call = cancel_call
-        self._dispatch = dispatch
-        self._describe = describe
-        self._open: List[None] = [None]  # who takes the item settles it
+    _sleepers: Union[Tuple[()], List[_thread.LockType]] = ()
+
+    # what the standard library's functions for several futures take
+    _condition = property(lambda self: _condition)
+
+    def __init__(self, owner: Owner) -> None:
+        # What Future.__init__ sets, which differs in no version, but for a condition of its own.
+        self._state = "PENDING"
+        self._result = None
+        self._exception = None
+        self._waiters: List[Any] = []
+        self._done_callbacks: List[Callable[[Any], object]] = [_wake]  # the first of all
+        self._owner = owner
+        _unsettled.add(self)
 
     def cancel(self) -> bool:
         """End the call; the server is told.
@@ -69,7 +86,7 @@ class CallFuture(Future[T]):
         """
         if self.done():
             return self.cancelled()
-        if not self._cancel_call():
+        if not self._owner.cancel():
             return False
         self.settle(None, RequestCancelled("it was cancelled"))  # a thread that goes on with it may not be so far yet
         return True
@@ -77,6 +94,10 @@ class CallFuture(Future[T]):
     def done(self) -> bool:
         """Whether the call is over."""
         return self._state not in _NOT_OVER
+
+    def cancelled(self) -> bool:
+        """Whether it was cancelled."""
+        return self._state in _CANCELLED
 
     def result(self, timeout: Optional[float] = None) -> T:
         """The result, as the blocking method would return it.
@@ -87,10 +108,15 @@ class CallFuture(Future[T]):
         :raises McpError: what the blocking method would raise
         """
         self._await(timeout)
-        try:
-            return super().result(0)
-        except CancelledError as error:
-            raise self._cancelled_error(error) from None
+        # no lock: it is over, and the lock is one that a reader takes
+        if self._state in _CANCELLED:
+            raise self._cancelled_error()
+        if self._exception is not None:
+            try:
+                raise self._exception
+            finally:
+                del self  # the traceback, which the exception keeps, would keep the future, which has the exception
+        return cast(T, self._result)
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
         """What :meth:`result` would raise, or None.
@@ -100,10 +126,9 @@ class CallFuture(Future[T]):
         :raises RequestCancelled: it was cancelled
         """
         self._await(timeout)
-        try:
-            return super().exception(0)
-        except CancelledError as error:
-            raise self._cancelled_error(error) from None
+        if self._state in _CANCELLED:
+            raise self._cancelled_error()
+        return self._exception
 
     def _await(self, timeout: Optional[float]) -> None:
         if self.done():
@@ -111,31 +136,31 @@ class CallFuture(Future[T]):
         forbid_blocking()
         sleeper = _thread.allocate_lock()
         sleeper.acquire()
-        self._sleepers.append(sleeper)  # before the look: who settles it sets the state, and looks at the list then
+        # one step, so that two threads get the same list
+        sleepers: List[_thread.LockType] = self.__dict__.setdefault("_sleepers", [])
+        sleepers.append(sleeper)  # before the look: who settles it sets the state, and looks at the list then
         if self.done():
             return
         if not _sleep(sleeper, Deadline(timeout)):
-            self._sleepers.remove(sleeper)
+            sleepers.remove(sleeper)
             raise _NotYet()
 
     def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
         """Have ``fn(future)`` run, where the client's callbacks run, when the call is over."""
-        super().add_done_callback(lambda future: self._dispatch(lambda: fn(future)))
+        super().add_done_callback(lambda future: self._owner.run_last(lambda: fn(future)))
 
-    def _cancelled_error(self, error: CancelledError) -> McpError:
-        return error if isinstance(error, RequestCancelled) else self._describe(RequestCancelled("it was cancelled"))
+    def _cancelled_error(self) -> McpError:
+        return self._owner.describe(RequestCancelled("it was cancelled"))
 
-    def on_its_way(self) -> None:
-        """The request was sent, so that it will be settled."""
-        _unsettled.add(self)
-        if self.done():
-            _unsettled.discard(self)
+    def abandon(self) -> None:
+        """The request was not sent, and nobody gets to see this."""
+        _unsettled.discard(self)
 
     def settle(self, result: Any, failure: Optional[BaseException]) -> None:
         """The outcome; the first one counts."""
         try:
-            self._open.pop()  # atomic
-        except IndexError:
+            _unsettled.remove(self)
+        except KeyError:
             return
         if isinstance(failure, RequestCancelled):
             super().cancel()
@@ -144,13 +169,13 @@ class CallFuture(Future[T]):
             self.set_exception(failure)
         else:
             self.set_result(result)
-        _unsettled.discard(self)
 
     def after_fork(self) -> None:
-        """In a forked child, where nobody is left to settle it and its lock may have been held."""
-        self._condition = Condition()
-        self._done_callbacks: List[Callable[[Any], object]] = [_wake]
-        self.settle(None, self._describe(ConnectionLost("the call was made in the parent process, which has it still")))
+        """In a forked child, where nobody is left to settle it."""
+        self._done_callbacks = [_wake]
+        self.settle(
+            None, self._owner.describe(ConnectionLost("the call was made in the parent process, which has it still"))
+        )
 
 
 def _sleep(sleeper: _thread.LockType, deadline: Deadline) -> bool:
@@ -171,6 +196,8 @@ def _wake(future: Future[Any]) -> None:
 
 
 def after_fork() -> None:
-    """In a forked child: what the parent waits for will never be settled here."""
+    """In a forked child: what the parent waits for will never be settled here, and the lock may have been held."""
+    global _condition
+    _condition = Condition()
     for future in list(_unsettled):
         future.after_fork()

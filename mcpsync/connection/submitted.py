@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, Optional, TypeVar
 
-from mcpsync.connection.call import Call, ContinuedCall, Wanted
+from mcpsync.connection.call import Call, Wanted
 from mcpsync.connection.dispatch import Dispatch
 from mcpsync.connection.endings import Endings, goes_on
 from mcpsync.connection.further import Further
 from mcpsync.connection.future import CallFuture
 from mcpsync.connection.link import Link
 from mcpsync.connection.threads import Workers
+from mcpsync.connection.wakeup import NOBODY, LockWakeup
 from mcpsync.connection.watchdog import Watchdog
 from mcpsync.deadline import Deadline
 from mcpsync.errors import McpError, Overloaded, RequestCancelled
@@ -47,13 +48,13 @@ class Submitted:
         steps: Workers,
         begin: Begin,
     ) -> None:
-        self._name = name
-        self._endings = endings
-        self._further = further
+        self.name = name
+        self.endings = endings
+        self.further = further
         self._watchdog = watchdog
-        self._dispatch = dispatch
-        self._steps = steps
-        self._begin = begin
+        self.dispatch = dispatch
+        self.steps = steps
+        self.begin = begin
 
     def submit(
         self,
@@ -69,83 +70,144 @@ class Submitted:
         :raises TransportError: the link is gone
         """
 
-        def answered(call: ContinuedCall) -> None:
-            result, failure = call.result, call.failure
-            if result is not None and result.get("resultType", "complete") == "complete":
-                self._settle(future, call, lambda: convert(result))
-            elif failure is not None and not goes_on(call, failure):
-                self._settle(future, call, lambda: _fail(failure))
+        call = SubmittedCall(self, method, params, wanted, convert)
+        future: CallFuture[T] = call.future
+        try:
+            if link.transport.exchange_like:
+                self._begin_later(link, call)
             else:
-                self._endings.between.add(call)
-                call.more().queued.append(lambda error: self._settle(future, call, lambda: _fail(error)))
-                if not self._steps.submit(further):
-                    self._endings.unqueue(call, Overloaded("no thread can be started for the call"))
-
-        def further() -> None:
-            if call.more().dequeue() is not None:
-                self._settle(future, call, lambda: convert(self._further.run(call, params)))
-
-        call = ContinuedCall(method, wanted, answered)
-        lane = call.more().lane = self._dispatch.lane()
-        future: CallFuture[T] = CallFuture(
-            lambda: self._endings.end(call, RequestCancelled("it was cancelled"), "cancelled"),
-            lambda callback: self._dispatch.last_callback(callback, lane),
-            lambda error: error.located(self._name, method, call.request_id),
-        )
-        if link.transport.exchange_like:
-            self._begin_later(link, call, params, lambda error: self._settle(future, call, lambda: _fail(error)))
-        else:
-            # whoever submits must not wait for room: the frame goes out now or not at all
-            self._begin_now(link, call, params, Deadline(0))
-        future.on_its_way()
+                # whoever submits must not wait for room: the frame goes out now or not at all
+                self._begin_now(link, call, Deadline(0))
+        except BaseException:
+            future.abandon()
+            raise
         return future
 
-    def _begin_now(
-        self, link: Link, call: ContinuedCall, params: Mapping[str, Any], send_by: Optional[Deadline]
-    ) -> None:
+    def _begin_now(self, link: Link, call: SubmittedCall, send_by: Optional[Deadline]) -> None:
         try:
-            self._begin(link, call, params, send_by)
+            self.begin(link, call, call.params, send_by)
         except BaseException as error:
-            self._endings.end(call, RequestCancelled("it was interrupted"), "interrupted")
-            self._endings.disarm(call)
+            self.endings.end(call, RequestCancelled("it was interrupted"), "interrupted")
+            self.endings.disarm(call)
             if isinstance(error, McpError):
-                error.located(self._name, call.method, call.request_id)
+                call.describe(error)
             raise
 
-    def _begin_later(
-        self, link: Link, call: ContinuedCall, params: Mapping[str, Any], refuse: Callable[[Exception], None]
-    ) -> None:
+    def _begin_later(self, link: Link, call: SubmittedCall) -> None:
         def drive() -> None:
             if call.more().dequeue() is None:  # it was ended before its turn came
                 return
             try:
-                self._begin(link, call, params, None)
+                self.begin(link, call, call.params, None)
             except McpError as error:
                 call.complete(None, error)
             except Exception as error:  # an argument that fits no header, or the user's headers, signer or adapter
                 link.session.retire(call)
-                refuse(error)
+                call.fail(error)
 
         call.more().queued.append(lambda error: call.complete(None, error))
         if call.wanted.length is not None:
             call.deadline = self._watchdog.arm(call, call.wanted.length)
-        if not self._steps.submit(drive):
-            self._endings.disarm(call)
-            raise Overloaded("no thread can be started for the exchange", server=self._name, method=call.method)
+        if not self.steps.submit(drive):
+            self.endings.disarm(call)
+            raise Overloaded("no thread can be started for the exchange", server=self.name, method=call.method)
 
-    def _settle(self, future: CallFuture[T], call: Call, outcome: Callable[[], T]) -> None:
-        try:
-            result = outcome()
-        except Exception as error:  # whatever it is, the future has to carry it
-            if isinstance(error, McpError):
-                error.located(self._name, call.method, call.request_id)
-            self._endings.drop_progress(call)
-            self._endings.disarm(call)
-            future.settle(None, error)
+
+class SubmittedCall(Call):
+    """A call whose outcome goes to a future. It has little of its own until it needs more: many may be outstanding.
+
+    :param made_by: the calls of its connection
+    :param params: of its request
+    :param convert: turns the result object into what the future gives
+    :ivar future: its future
+    """
+
+    _continued = False
+    """A worker has taken over and waits."""
+
+    def __init__(
+        self,
+        made_by: Submitted,
+        method: str,
+        params: Mapping[str, Any],
+        wanted: Wanted,
+        convert: Callable[[Dict[str, Any]], Any],
+    ) -> None:
+        super().__init__(method, wanted, NOBODY)
+        self._made_by = made_by
+        self.params = params
+        self._convert = convert
+        self.future: CallFuture[Any] = CallFuture(self)
+
+    # -- for its future ----------------------------------------------------------------------------------------
+
+    def cancel(self) -> bool:
+        """End it, and tell the server; False if it is over."""
+        return self._made_by.endings.end(self, RequestCancelled("it was cancelled"), "cancelled")
+
+    def run_last(self, callback: Callable[[], None]) -> None:
+        """Run a done-callback, after what else belongs to the call."""
+        lane = None if self.extras is None else self.extras.lane
+        if lane is None:
+            # one step, so that two threads get the same lane
+            lane = self.__dict__.setdefault("_last_lane", self._made_by.dispatch.lane())
+        self._made_by.dispatch.last_callback(callback, lane)
+
+    def describe(self, error: McpError) -> McpError:
+        """Fill in what an error should name."""
+        return error.located(self._made_by.name, self.method, self.request_id)
+
+    # -- its outcome -------------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        if self._continued:
+            super().wake()
+            return
+        result, failure = self.result, self.failure
+        if result is not None and result.get("resultType", "complete") == "complete":
+            self._settle(result)
+        elif failure is not None and not goes_on(self, failure):
+            self.fail(failure)
         else:
-            self._endings.disarm(call)
-            future.settle(result, None)
+            self._go_on()
 
+    def _go_on(self) -> None:
+        """Have a worker see to what it takes beside its first request."""
+        self._continued = True
+        self._wakeup = LockWakeup()
+        endings = self._made_by.endings
+        endings.between.add(self)
+        self.more().queued.append(self.fail)
+        if not self._made_by.steps.submit(self._run_further):
+            endings.unqueue(self, Overloaded("no thread can be started for the call"))
 
-def _fail(error: Exception) -> Any:
-    raise error
+    def _run_further(self) -> None:
+        if self.more().dequeue() is None:  # it was ended before its turn came
+            return
+        try:
+            result = self._made_by.further.run(self, self.params)
+        except Exception as error:  # whatever it is, the future has to carry it
+            self.fail(error)
+        else:
+            self._settle(result)
+
+    def _settle(self, raw: Dict[str, Any]) -> None:
+        try:
+            result = self._convert(raw)
+        except Exception as error:  # whatever it is, the future has to carry it
+            self.fail(error)
+        else:
+            self._made_by.endings.disarm(self)
+            self.future.settle(result, None)
+
+    def fail(self, error: Exception) -> None:
+        """It ends with an error."""
+        if isinstance(error, McpError):
+            self.describe(error)
+        endings = self._made_by.endings
+        endings.drop_progress(self)
+        endings.disarm(self)
+        self.future.settle(None, error)
+
+    def after_fork(self, error: McpError) -> None:
+        """The future sees to itself, and no worker is left."""

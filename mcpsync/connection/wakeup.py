@@ -15,7 +15,7 @@ import select
 import sys
 from collections import deque
 from contextlib import suppress
-from typing import Deque, Protocol
+from typing import Callable, Deque, Protocol
 
 from mcpsync.connection import threads
 from mcpsync.connection.threads import SIGNAL_SECONDS
@@ -146,6 +146,10 @@ class Wakeups:
                 return PipeWakeup()
         return LockWakeup()
 
-    def close(self) -> None:
-        """Close what nobody uses; the rest when it is no longer used."""
-        self.free = deque(maxlen=0)  # keeps nothing
+    def close(self) -> Callable[[], None]:
+        """Keep nothing any more: what is used is closed when it no longer is.
+
+        :returns: closes what nobody uses; better not called on the main thread, where Ctrl-C in a ``__del__`` is lost
+        """
+        unused, self.free = self.free, deque(maxlen=0)
+        return unused.clear

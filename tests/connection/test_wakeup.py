@@ -88,9 +88,11 @@ def test_pipes_are_used_again_and_closed() -> None:
     second = wakeups.take()
     wakeups.free.append(first)
     wakeups.free.append(second)
-    wakeups.close()
+    close_unused = wakeups.close()
     assert descriptors() == before + 4  # held here still
     del first, second
+    assert descriptors() == before + 4
+    close_unused()
     assert descriptors() == before
 
 
