@@ -14,12 +14,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable, List, Optional, Sequence, Tuple
 
 HERE = Path(__file__).resolve().parent
 SERVERS = HERE / "servers"
 BUILD_SECONDS = 600
+AT_ONCE = 3
+"""How many are made at a time: they wait for the network by turns."""
 NODE_AT_LEAST = 20
 PYTHON_AT_LEAST = (3, 10)
 
@@ -98,6 +101,8 @@ def _python_command(peer: str) -> List[str]:
     def build(folder: Path) -> None:
         _run([python, "-m", "venv", str(folder)], peer, "making a virtual environment")
         pip = [str(_venv_python(folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        # the files name everything that is needed, and of that a server imports the smaller part
+        pip += ["--no-deps", "--no-compile"]
         _run([*pip, "-r", str(requirements)], peer, "installing %s" % requirements.name)
 
     folder = _made(peer, [requirements.read_bytes(), version.encode()], build)
@@ -187,17 +192,20 @@ def _run(command: Sequence[str], peer: str, what: str, cwd: Optional[Path] = Non
 
 def main() -> int:
     """Make every environment now, so that no test's time limit pays for it; name what is missing."""
+    peers = {
+        "server-everything, server-filesystem and oidc-provider": everything_command,
+        "chromium": chromium_paths,
+        "model_apis": model_apis_command,
+        "mcp2": mcp2_command,
+        "mcp1": mcp1_command,
+        "fastmcp4": fastmcp4_command,
+    }
     missing = 0
-    for name, command in (
-        ("server-everything, server-filesystem and oidc-provider", everything_command),
-        ("chromium", chromium_paths),
-        ("mcp2", mcp2_command),
-        ("mcp1", mcp1_command),
-        ("fastmcp4", fastmcp4_command),
-        ("model_apis", model_apis_command),
-    ):
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        made = {name: pool.submit(command) for name, command in peers.items()}
+    for name, future in made.items():
         try:
-            command()
+            future.result()
         except PeerUnavailable as reason:
             missing += 1
             print("MISSING %s" % reason)
