@@ -11,7 +11,9 @@ from mcpsync import types
 DATA = Path(__file__).parent / "data"
 
 ALIASES = {"ContentBlock", "JsonObject", "LoggingLevel", "Role", "SamplingContentBlock"}
-CLASSES = [getattr(types, name) for name in types.__all__ if name not in ALIASES]
+DECLARED = {"Extension"}
+"""What users make and no message holds."""
+CLASSES = [getattr(types, name) for name in types.__all__ if name not in ALIASES | DECLARED]
 
 # Folder of the examples: type, and the path to the objects of that type ("*": each of a list).
 _OF_TYPE: Dict[str, List[Tuple[str, Tuple[str, ...]]]] = {
