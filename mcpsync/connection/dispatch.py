@@ -24,7 +24,7 @@ from threading import RLock, Thread, get_ident
 from typing import Any, Callable, Deque, Iterator, List, Optional, Union
 
 from mcpsync.connection import threads
-from mcpsync.connection.threads import SIGNAL_SECONDS, Workers, is_inner
+from mcpsync.connection.threads import SIGNAL_SECONDS, Workers, is_inner, runs_callbacks
 
 __all__ = ["Callback", "Callbacks", "Dispatch", "Lane", "Pump"]
 
@@ -232,7 +232,7 @@ class Dispatch:
     def pumps_here(self) -> bool:
         """Whether a call made on this thread has to run callbacks while it waits."""
         if self._pumping:
-            return not is_inner()  # a link that is rebuilt in the background makes calls too
+            return runs_callbacks()  # a link that is rebuilt in the background, and a listing, make calls too
         return self._loop is not None and getattr(self._loop, "thread", None) == get_ident()
 
     @contextmanager

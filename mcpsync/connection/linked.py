@@ -121,7 +121,7 @@ class LinkedConnection(Owner):
         self.watchdog = Watchdog(prefix + "-watchdog", self._expired)
         self._control = Workers(prefix + "-control", settings.senders, inner=True)  # sends what must not wait
         self._links = Workers(prefix + "-link", 1, inner=True)  # opens and closes links, which takes its time
-        self._steps = Workers(prefix + "-call", limits.submitted)
+        self._steps = Workers(prefix + "-call", limits.submitted, calling=True)
         questions = Questions(settings.handlers, self.dispatch, self.watchdog)
         self._endings = Endings(self.name, self.watchdog, self._control)
         self._calls = Calls(

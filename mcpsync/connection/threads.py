@@ -10,11 +10,12 @@ from typing import Callable, Deque, Optional, Set
 
 from mcpsync.shield import Condition
 
-__all__ = ["Condition", "Workers", "forbid_blocking", "inner_thread", "is_inner", "start_inner"]
+__all__ = ["Condition", "Workers", "forbid_blocking", "inner_thread", "is_inner", "runs_callbacks", "start_inner"]
 
 logger = logging.getLogger("mcpsync")
 
 _inner: Set[int] = set()  # idents of threads that no blocking call may be made on; each adds and removes its own
+_calling: Set[int] = set()  # idents of threads that make calls for the library; each adds and removes its own
 get_ident = _thread.get_ident
 
 SIGNAL_SECONDS = 0.5
@@ -26,6 +27,12 @@ main_ident = threading.main_thread().ident
 def is_inner() -> bool:
     """Whether this thread is a reader, a watchdog or a control worker, which must never wait for a call."""
     return get_ident() in _inner
+
+
+def runs_callbacks() -> bool:
+    """Whether callbacks of the user may run on this thread while it waits: no calls of the library are made on it."""
+    ident = get_ident()
+    return ident not in _inner and ident not in _calling
 
 
 def forbid_blocking() -> None:
@@ -43,6 +50,7 @@ def after_fork() -> None:
     """In a forked child: the threads are gone, and their idents may come again."""
     global main_ident
     _inner.clear()
+    _calling.clear()
     main_ident = get_ident()
 
 
@@ -78,13 +86,15 @@ class Workers:
     :param name: of the threads
     :param limit: the most threads at a time
     :param inner: the threads may not make blocking calls
+    :param calling: the threads make calls for the library, and run no callbacks while they wait
     :param idle: seconds after which a thread without work ends
     """
 
-    def __init__(self, name: str, limit: int, inner: bool = False, idle: float = 5.0) -> None:
+    def __init__(self, name: str, limit: int, inner: bool = False, idle: float = 5.0, calling: bool = False) -> None:
         self._name = name
         self._limit = limit
         self._inner = inner
+        self._calling = calling
         self._idle_seconds = idle
         # guards the fields below; waited on by idle threads, and by those who wait for them to be idle or to end
         self._changed = Condition()
@@ -190,6 +200,8 @@ class Workers:
         self._idents.add(ident)
         if self._inner:
             _inner.add(ident)
+        if self._calling:
+            _calling.add(ident)
         try:
             task = self._next()
             while task is not None:
@@ -201,3 +213,4 @@ class Workers:
                 task = self._next()
         finally:
             _inner.discard(ident)
+            _calling.discard(ident)
