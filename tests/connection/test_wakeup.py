@@ -22,23 +22,22 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_wake_ends_a_wait_whichever_is_first(kind: Callable[[], Wakeup]) -> None:
-    wakeup = kind()
-    wakeup.wake()
-    wakeup.wait()
+def assert_waits_for_a_wake(wakeup: Wakeup) -> None:
     over = threading.Event()
-
-    def wait() -> None:
-        wakeup.wait()
-        over.set()
-
-    thread = threading.Thread(target=wait)
+    thread = threading.Thread(target=lambda: (wakeup.wait(), over.set()))
     thread.start()
     assert not over.wait(0.05)
     wakeup.wake()
     assert over.wait(5)
     thread.join()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_wake_ends_a_wait_whichever_is_first(kind: Callable[[], Wakeup]) -> None:
+    wakeup = kind()
+    wakeup.wake()
+    wakeup.wait()
+    assert_waits_for_a_wake(wakeup)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -47,13 +46,7 @@ def test_wakes_that_nobody_waited_for_end_one_wait(kind: Callable[[], Wakeup]) -
     for _ in range(3):
         wakeup.wake()
     wakeup.wait()
-    over = threading.Event()
-    thread = threading.Thread(target=lambda: (wakeup.wait(), over.set()))
-    thread.start()
-    assert not over.wait(0.05)
-    wakeup.wake()
-    assert over.wait(5)
-    thread.join()
+    assert_waits_for_a_wake(wakeup)
 
 
 @POSIX
@@ -156,13 +149,7 @@ def test_a_forked_child_wakes_nobody_of_the_parent() -> None:
         wakeup.wait()  # its own
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
-    over = threading.Event()
-    thread = threading.Thread(target=lambda: (wakeup.wait(), over.set()))
-    thread.start()
-    assert not over.wait(0.05)
-    wakeup.wake()
-    assert over.wait(5)
-    thread.join()
+    assert_waits_for_a_wake(wakeup)
 
 
 def test_nobody_is_woken_when_a_call_is_over() -> None:
