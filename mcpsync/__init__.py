@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcpsync.client import Client, connect
     from mcpsync.connection.backoff import Backoff
     from mcpsync.connection.future import CallFuture
+    from mcpsync.connection.hooks import Hook
     from mcpsync.connection.settings import Limits
     from mcpsync.deadline import Timeouts
     from mcpsync.errors import (
@@ -71,6 +72,7 @@ _HOME = {
     "CallFuture": "mcpsync.connection.future",
     "Client": "mcpsync.client",
     "Extension": "mcpsync.types.extension",
+    "Hook": "mcpsync.connection.hooks",
     "Host": "mcpsync.host",
     "Limits": "mcpsync.connection.settings",
     "OAuth": "mcpsync.auth.oauth",
@@ -91,6 +93,7 @@ __all__ = [
     "ConnectTimeout",
     "ConnectionLost",
     "Extension",
+    "Hook",
     "Host",
     "HttpError",
     "InsufficientScope",

@@ -81,8 +81,10 @@ class Client(Features):
         attempt), ``down``, ``dormant``, ``needs_login`` (connecting again would not help), ``closed``
     :param observer: for a host of several clients: told of states and changed tools at once, see
         :class:`~mcpsync.connection.observer.Observer`
-    :param callbacks: where all of these run, but for the observer: ``"pool"`` (threads of the library), ``"caller"``
-        (the thread that waits in a call), or a function that has a UI loop run a callable soon
+    :param hooks: each a :class:`~mcpsync.Hook`, told of each request before it is sent and when it is over; on the
+        thread that makes the call, or on one of the library's that may block
+    :param callbacks: where all of these run, but for observer and hooks: ``"pool"`` (threads of the library),
+        ``"caller"`` (the thread that waits in a call), or a function that has a UI loop run a callable soon
     :param log_level: from which the server shall log, as ``"info"``
     :param extensions: extensions to declare: their settings by name, an :class:`~mcpsync.types.Extension`, or a list
         of both

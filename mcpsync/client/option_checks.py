@@ -56,6 +56,12 @@ def _is_backoff(value: Any) -> bool:
     return isinstance(value, Backoff) and isinstance(value.delays, tuple) and all(map(_is_wait, value.delays))
 
 
+def _is_hooks(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(
+        callable(getattr(hook, method, None)) for hook in value for method in ("before", "after")
+    )
+
+
 def _is_words(value: Any) -> bool:
     return isinstance(value, (list, tuple, Set)) and all(isinstance(word, str) for word in value)
 
@@ -82,6 +88,7 @@ _KINDS: Dict[str, _Kind] = {
     "on_resources_changed": _FUNCTION,
     "on_notification": _FUNCTION,
     "on_state": _FUNCTION,
+    "hooks": _Kind(_is_hooks, "a list of objects with the methods of mcpsync.Hook"),
     "extensions": _Kind(is_extensions, "a mapping of names to settings, or a list of mcpsync.Extension", optional=True),
     "result_types": _Kind(_is_words, "a set of strings"),
     "limits": _Kind(_is_limits, "a mcpsync.connection.settings.Limits of positive whole numbers"),

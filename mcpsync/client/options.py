@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mcpsync.client.extending import ExtensionsOption
     from mcpsync.client.handlers import ElicitationHandler, Roots, SamplingHandler
     from mcpsync.client.target import Target
+    from mcpsync.connection.hooks import Hook
     from mcpsync.connection.observer import Observer
     from mcpsync.transport.http.endpoint import HeaderSource
     from mcpsync.types import Implementation, LogMessage, Prompt, Resource, Tool
@@ -74,6 +75,7 @@ class Options(NamedTuple):
     on_notification: Optional[Callable[[str, Dict[str, Any]], Any]] = None
     on_state: Optional[Callable[[str], Any]] = None
     observer: Optional[Observer] = None
+    hooks: Sequence[Hook] = ()
     callbacks: Callbacks = "pool"
     # protocol
     log_level: Optional[str] = None
@@ -145,6 +147,7 @@ def build(target: Target, options: Options, held: Held) -> Tuple[Connection, Sig
                 verdict_key=verdict_key(target, options),
                 lists=listeners.lists,
                 result_types=extensions.result_types,
+                hooks=tuple((held.handle(hook.before), held.handle(hook.after)) for hook in options.hooks),
                 senders=_EXCHANGE_SENDERS if is_http(target, options.transport) else 1,
                 on_state=held.optional(options.on_state),
                 observer=None if options.observer is None else _HeldObserver(options.observer, held),

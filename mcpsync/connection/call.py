@@ -13,6 +13,9 @@ from mcpsync.connection.wakeup import NOBODY, LockWakeup, Wakeup
 from mcpsync.deadline import FOREVER, Deadline, Timeouts
 
 if TYPE_CHECKING:
+    from contextvars import Context
+
+    from mcpsync.connection.hooks import Running
     from mcpsync.connection.link import Link
     from mcpsync.connection.watchdog import Timer
     from mcpsync.errors import McpError
@@ -53,6 +56,13 @@ class Wanted:
         self.plain = on_progress is None and timeouts.total is None
         self.spent = 0.0
 
+    def with_meta(self, meta: Mapping[str, Any]) -> Wanted:
+        """The same with these keys for ``_meta``."""
+        other = self.after(0.0)
+        other.length = self.length
+        other.meta = meta or None
+        return other
+
     def after(self, seconds: float) -> Wanted:
         """The same, by a call that so much more of its time is gone of: for its connection, or for a first request."""
         later = Wanted(self.timeouts, self.on_progress, self.meta, self.log_level)
@@ -84,6 +94,8 @@ class Call:
     :ivar failure: or why there is none
     :ivar ended: why the call as a whole is over before its last answer: it was cancelled, or took too long
     :ivar deadline: when the call has to be answered, all pauses so far added
+    :ivar hooked: the request, where hooks were told of it and are to be told of its end
+    :ivar context: in which hooks are told of requests; None: in that of the thread
     :ivar extras: what only some calls have; None for the rest, which spares the hot path
     """
 
@@ -99,6 +111,8 @@ class Call:
     table: Optional[Dict[Any, float]] = None
     extras: Optional[Extras] = None
     pump: Optional[Pump] = None
+    hooked: Optional[Running] = None
+    context: Optional[Context] = None
     background = False
     """Nobody waits for its answer: a stream of notifications, a sign of life."""
 
@@ -137,6 +151,12 @@ class Call:
         """Nobody waits for it any more: gives what woke the thread."""
         wakeup, self._wakeup = self._wakeup, NOBODY
         return wakeup
+
+    def tell_hooks(self, error: Optional[BaseException] = None) -> None:
+        """The request is over: tell the hooks that were told of it. Whoever does so first is the one."""
+        hooked = self.__dict__.pop("hooked", None)  # atomic
+        if hooked is not None:
+            hooked.over(self.result, self.failure or (error if self.result is None else None))
 
     def check_ended(self) -> None:
         """

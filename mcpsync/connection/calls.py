@@ -15,6 +15,7 @@ from mcpsync.connection.clock import Clock
 from mcpsync.connection.dispatch import Dispatch, in_context
 from mcpsync.connection.endings import TELL_SECONDS, Endings
 from mcpsync.connection.further import Further
+from mcpsync.connection.hooks import Hooks
 from mcpsync.connection.link import Link
 from mcpsync.connection.open_call import ResultTypes
 from mcpsync.connection.questions import Questions
@@ -46,6 +47,7 @@ class Calls:
     :param result_types: what declared extensions make of the values of ``resultType`` that they add
     :param renewed: gives the link after one whose session is gone, by a deadline
     :param list_tools: lists the tools anew
+    :param hooks: are told of requests
     :ivar clock: moves their deadlines
     :ivar visits: URLs that are visited for them
     :ivar driving: threads for exchanges of threads that have to run callbacks meanwhile
@@ -64,6 +66,7 @@ class Calls:
         result_types: ResultTypes,
         renewed: Callable[[Link, str, Deadline], Link],
         list_tools: Callable[[Timeouts], None],
+        hooks: Optional[Hooks] = None,
     ) -> None:
         self._name = name
         self._watchdog = watchdog
@@ -75,9 +78,15 @@ class Calls:
         self.clock = Clock(watchdog)
         self.visits = Visits()
         self.wakeups = Wakeups()
+        self._hooks = hooks
+        if hooks is not None:
+            # chosen once, so that calls without hooks never ask for them
+            self.send = self._send_hooked  # type: ignore[method-assign]
         asking = Asking(questions, self.clock, self.visits, watchdog)
         self._further = Further(endings, asking, watchdog, self.send, max_rounds, result_types, renewed, list_tools)
-        self.submit = Submitted(name, endings, self._further, watchdog, dispatch, steps, self._begin).submit
+        self.submit = Submitted(
+            name, endings, self._further, watchdog, dispatch, steps, self._begin, hooks is not None
+        ).submit
 
     # -- blocking ----------------------------------------------------------------------------------------------
 
@@ -115,6 +124,8 @@ class Calls:
         except BaseException as error:
             # Ctrl-C among them: the server is told, and the connection stays as it is
             self._endings.end(call, RequestCancelled("it was interrupted"), "interrupted")
+            if call.hooked is not None:
+                call.tell_hooks(error)
             self._endings.drop_progress(call)
             if isinstance(error, McpError):
                 error.located(self._name, call.method, call.request_id)
@@ -123,6 +134,8 @@ class Calls:
             self._watchdog.disarm(call)
             if call.extras is not None:
                 call.extras.disarm()
+                if call.hooked is not None:
+                    call.tell_hooks()
 
     def _begin(self, link: Link, call: Call, params: Mapping[str, Any], send_by: Optional[Deadline] = None) -> None:
         """Prepare what the call wants, and send its first request."""
@@ -170,6 +183,22 @@ class Calls:
             # the link was lost between the look at it and the send: nobody else completes this call
             call.complete(None, self._endings.loss(link.cause, call))
 
+    def _send_hooked(
+        self, link: Link, call: Call, params: Mapping[str, Any], send_by: Optional[Deadline] = None
+    ) -> None:
+        """As :meth:`send`, with the hooks told before."""
+        hooks, wanted = self._hooks, call.wanted
+        if hooks is None or call.background:
+            Calls.send(self, link, call, params, send_by)
+            return
+        call.more()  # its end is looked at only where there is more to do than usual
+        call.hooked = hooked = hooks.begin(link, call, params)
+        call.wanted = wanted.with_meta(hooked.request.meta)
+        try:
+            Calls.send(self, link, call, params, send_by)
+        finally:
+            call.wanted = wanted
+
     def start(
         self, link: Link, method: str, params: Mapping[str, Any], wanted: Wanted, over: Callable[[Call], None]
     ) -> None:
@@ -194,6 +223,8 @@ class Calls:
         The watchdog ends it, not the transport: the call's deadline may move while the exchange goes on.
         """
         frame = link.outgoing(data, call.method, params)
+        if call.hooked is not None:
+            frame = frame._replace(headers={**call.hooked.request.headers, **frame.headers})
         if call.background:
             # a thread of its own: a sign of life must not wait behind calls that hang
             try:

@@ -104,6 +104,8 @@ class Further:
         assert revision is not None
         rounds = Rounds(call.method, params, revision, self._max_rounds, self._result_types.keys())
         while True:
+            if call.hooked is not None:
+                call.tell_hooks()
             step = rounds.step(call.result, call.failure, link.released, is_stateless(link))
             if isinstance(step, Done):
                 return step.result

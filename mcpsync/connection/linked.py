@@ -27,6 +27,7 @@ from mcpsync.connection.call import Call, Wanted
 from mcpsync.connection.calls import Calls
 from mcpsync.connection.dispatch import Dispatch
 from mcpsync.connection.endings import Endings
+from mcpsync.connection.hooks import Hooks
 from mcpsync.connection.inbound import Inbound
 from mcpsync.connection.leaving import Leaving
 from mcpsync.connection.link import Link, Owner
@@ -135,6 +136,7 @@ class LinkedConnection(Owner):
             settings.result_types,
             self._renewed,
             self._list_tools_anew,
+            Hooks(settings.hooks) if settings.hooks else None,
         )
         self.subscriptions = Subscriptions(
             self.name, self._calls, self._endings, self.watchdog, self._links, settings.gap, settings.backoff

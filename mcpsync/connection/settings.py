@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.dispatch import DEFAULT_WAITING, Callbacks
+from mcpsync.connection.hooks import Pair
 from mcpsync.connection.observer import Observer
 from mcpsync.connection.open_call import NO_RESULT_TYPES, ResultTypes
 from mcpsync.connection.questions import Handler
@@ -49,6 +50,7 @@ class Settings(NamedTuple):
     :ivar result_types: what declared extensions make of the values of ``resultType`` that they add
     :ivar notified: told of each notification on the reader's thread; must be quick
     :ivar gap: told that notifications may have been missed; on the control worker
+    :ivar hooks: are told of requests
     :ivar senders: threads for what must travel without delaying anyone: one keeps the order, exchanges need several
     :ivar on_state: the user's callback for state changes
     :ivar observer: told of them at once
@@ -69,6 +71,7 @@ class Settings(NamedTuple):
     verdict_key: Any = None
     lists: FrozenSet[str] = frozenset()
     result_types: ResultTypes = NO_RESULT_TYPES
+    hooks: Tuple[Pair, ...] = ()
     senders: int = 1
     on_state: Optional[Callable[[str], Any]] = None
     observer: Optional[Observer] = None

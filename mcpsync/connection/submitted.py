@@ -5,6 +5,8 @@ The first answer settles the future on the thread that brought it; only a call w
 
 from __future__ import annotations
 
+import logging
+from contextvars import copy_context
 from typing import Any, Callable, Dict, Mapping, Optional, TypeVar
 
 from mcpsync.connection.call import Call, Wanted
@@ -21,6 +23,8 @@ from mcpsync.errors import McpError, Overloaded, RequestCancelled
 
 __all__ = ["Submitted"]
 
+logger = logging.getLogger("mcpsync")
+
 T = TypeVar("T")
 
 Begin = Callable[[Link, Call, Mapping[str, Any], Optional[Deadline]], None]
@@ -35,6 +39,7 @@ class Submitted:
     :param watchdog: keeps their deadlines
     :param dispatch: runs their callbacks
     :param steps: lends them threads
+    :param hooked: there are hooks, which want the context of who submits
     :param begin: prepares what a call wants, and sends its first request, by a deadline of its own if one is given
     """
 
@@ -47,6 +52,7 @@ class Submitted:
         dispatch: Dispatch,
         steps: Workers,
         begin: Begin,
+        hooked: bool,
     ) -> None:
         self.name = name
         self.endings = endings
@@ -55,6 +61,7 @@ class Submitted:
         self.dispatch = dispatch
         self.steps = steps
         self.begin = begin
+        self._hooked = hooked
 
     def submit(
         self,
@@ -72,6 +79,8 @@ class Submitted:
 
         call = SubmittedCall(self, method, params, wanted, convert)
         future: CallFuture[T] = call.future
+        if self._hooked:
+            call.context = copy_context()
         try:
             if link.transport.exchange_like:
                 self._begin_later(link, call)
@@ -89,6 +98,7 @@ class Submitted:
         except BaseException as error:
             self.endings.end(call, RequestCancelled("it was interrupted"), "interrupted")
             self.endings.disarm(call)
+            call.tell_hooks(error)
             if isinstance(error, McpError):
                 call.describe(error)
             raise
@@ -198,6 +208,8 @@ class SubmittedCall(Call):
             self.fail(error)
         else:
             self._made_by.endings.disarm(self)
+            if self.hooked is not None:
+                self._tell_hooks_elsewhere(None)
             self.future.settle(result, None)
 
     def fail(self, error: Exception) -> None:
@@ -207,7 +219,14 @@ class SubmittedCall(Call):
         endings = self._made_by.endings
         endings.drop_progress(self)
         endings.disarm(self)
+        if self.hooked is not None:
+            self._tell_hooks_elsewhere(error)
         self.future.settle(None, error)
+
+    def _tell_hooks_elsewhere(self, error: Optional[Exception]) -> None:
+        """On a thread that may run them: this one may be a reader."""
+        if not self._made_by.steps.submit(lambda: self.tell_hooks(error)):
+            logger.debug("mcpsync: no thread can be started for the hooks after %s", self.method)
 
     def after_fork(self, error: McpError) -> None:
         """The future sees to itself, and no worker is left."""

@@ -251,8 +251,13 @@ class LegacySse:
             self._life.leave(key, exchange)
 
     def _post(self, exchange: Exchange, frame: Frame) -> None:
-        version = {name: value for name, value in frame.headers.items() if name == "MCP-Protocol-Version"}
-        response = self._endpoint.request(exchange, "POST", frame.data, {**_POST, **version}, self._post_url)
+        # of those of the protocol its revisions know one; what else is there is the program's
+        headers = {
+            name: value
+            for name, value in frame.headers.items()
+            if name == "MCP-Protocol-Version" or not name.lower().startswith("mcp-")
+        }
+        response = self._endpoint.request(exchange, "POST", frame.data, {**_POST, **headers}, self._post_url)
         try:
             if response.status >= 400:
                 raise refusal(response, response.start(_ERROR_BODY), self._server, self.masked)
