@@ -80,7 +80,14 @@ def remove_server(file: str, name: str, *, dialect: Optional[str] = None) -> str
     :returns: the file that was written
     :raises ConfigError: it has no such server, or cannot be read, edited or written
     """
-    return _rewritten(file, dialect, lambda text: text.removed(text.place(name)))
+
+    def edit(text: _Text) -> str:
+        text = text.after(text.removed(text.place(name)))
+        while name in text.names():  # a list may have it more than once
+            text = text.after(text.removed(text.place(name)))
+        return text.source.text
+
+    return _rewritten(file, dialect, edit)
 
 
 class _Text:
@@ -121,14 +128,15 @@ class _Text:
         return [str(name) for name in servers] if isinstance(servers, Mapping) else []
 
     def place(self, name: str) -> Where:
-        """Where a server stands.
+        """Where a server stands; of several in a list, the last, which counts.
 
         :raises ConfigError: there is none of that name
         """
         names = self.names()
         if name not in names:
             raise ConfigError("has no server %r" % name, file=self.source.path, nearest=nearest(name, names, {}))
-        return (*self.path, names.index(name) if isinstance(self.servers(), list) else name)
+        last = len(names) - 1 - names[::-1].index(name)
+        return (*self.path, last if isinstance(self.servers(), list) else name)
 
     def entry(self, where: Where) -> Mapping[str, Any]:
         """What stands at the place of a server.
@@ -289,7 +297,10 @@ def _rewritten(file: str, dialect: Optional[str], edit: Callable[[_Text], str], 
     path = os.path.realpath(os.path.expanduser(file))
     for _ in range(_TRIES):
         seen = _seen(path, make)
-        text = edit(_Text(seen.source, layout))
+        try:
+            text = edit(_Text(seen.source, layout))
+        except RecursionError:
+            raise ConfigError("is nested too deeply to be edited: change it by hand", file=path) from None
         raw = _encoded(text, seen.source)
         if _replaced(path, seen, raw):
             return path

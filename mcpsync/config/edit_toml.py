@@ -40,8 +40,8 @@ def _line_end(text: str, position: int) -> int:
     return end
 
 
-def put_toml(text: str, where: Where, value: Any, style: Style, *, as_table: bool) -> List[Change]:
-    """The changes that give a place a value.
+def put_toml(text: str, where: Where, value: Any, style: Style, *, as_table: bool) -> Optional[List[Change]]:
+    """The changes that give a place a value; None: it is within a table that is written in a line.
 
     :param as_table: a place that is not there yet becomes a table with a header
     """
@@ -57,6 +57,8 @@ def put_toml(text: str, where: Where, value: Any, style: Style, *, as_table: boo
             *(remove_toml(text, where) or ()),
             Change(position, position, "%s%s = %s" % (style.newline, _key(name, style), _value(value, style))),
         ]
+    if not isinstance(value, Mapping):
+        return None
     inside = [each for each in lines if each.where[: len(where) - 1] == where[:-1]]
     position = _line_end(text, inside[-1].end) if inside else len(text.rstrip("\r\n"))
     end = "" if text[position:] else style.newline
