@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import json
 import os
@@ -183,6 +184,7 @@ def check_sse(data: bytes) -> None:
 _SUFFIXES = {b"j": ".json", b"y": ".yaml", b"t": ".toml"}
 _ENVIRON = {"HOME": "/h", "T": "secret-t", "U": "${T}"}
 _folder = tempfile.TemporaryDirectory(prefix="fuzz-config-")
+atexit.register(_folder.cleanup)
 
 
 def _load(path: Path, dialect: Optional[str] = None) -> Optional[Config]:
