@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple
 
 from mcpsync.config.model import Policy, ServerConfig
 from mcpsync.errors import ConfigError, ToolBlocked, flat
+from mcpsync.extensions.apps import ui_of
 from mcpsync.host.approval import ApprovalRequest, Approvals
 from mcpsync.host.banner import marked
 from mcpsync.host.gate import Gate, Gatekeeper, ServerRequest
@@ -115,6 +116,9 @@ class Safety:
         kept: List[Tool] = []
         refused: List[Tuple[str, str]] = []
         for tool in tools:
+            if not ui_of(tool).for_model:
+                refused.append((tool.name, "it is for the server's own app and not for a model"))
+                continue
             reason = self._obstacle(server, tool)
             if reason is None:
                 kept.append(tool)
