@@ -87,6 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "own_methods(*names): requests and notifications that no schema knows")
     config.addinivalue_line("markers", "once: does not depend on the interpreter: tox runs it on two of them")
     config.addinivalue_line("markers", "everywhere: depends on the interpreter, unlike others of its file")
+    config.addinivalue_line("markers", "flaky(reruns): is tried again; its comment says why (pytest-rerunfailures)")
     config.addinivalue_line("markers", "unrecorded: what it sends is not held to the schemas; say why in a comment")
 
 

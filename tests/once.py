@@ -11,6 +11,7 @@ The marker ``once`` is put on what is listed here; a test that is not like the o
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, List, Sequence
 
 import pytest
@@ -59,6 +60,7 @@ ONCE = (
 )
 
 
+@cache
 def is_once(path: str) -> bool:
     """Whether a test file is listed.
 

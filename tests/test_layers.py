@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
-from typing import Dict, FrozenSet, Iterator, NamedTuple, Set, Tuple
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Set, Tuple
 
 import pytest
 
@@ -135,14 +136,14 @@ def imports_of(source: str, module: Tuple[str, ...], package: Tuple[str, ...]) -
             yield Import(part_of(module), name, "%s:%d" % (".".join(module), getattr(node, "lineno", 0)))
 
 
-def all_imports() -> Iterator[Import]:
+@cache  # read by the first test that looks: not where tests are only collected
+def all_imports() -> Tuple[Import, ...]:
+    found: List[Import] = []
     for path in SOURCES:
         module = module_of(path)
         package = module if path.name == "__init__.py" else module[:-1]
-        yield from imports_of(path.read_text(encoding="utf-8"), module, package)
-
-
-IMPORTS = list(all_imports())
+        found += imports_of(path.read_text(encoding="utf-8"), module, package)
+    return tuple(found)
 
 
 def is_allowed(found: Import) -> bool:
@@ -160,7 +161,7 @@ def test_every_part_has_its_place():
 
 
 def test_imports_point_one_way():
-    ours = [each for each in IMPORTS if each.name.split(".")[0] == "mcpsync"]
+    ours = [each for each in all_imports() if each.name.split(".")[0] == "mcpsync"]
     assert len(ours) > 100, "the imports were not found"
     assert [each for each in ours if not is_allowed(each)] == []
 
@@ -181,13 +182,15 @@ def test_the_order_has_no_circle():
 
 @LISTS_STANDARD_LIBRARY
 def test_what_others_wrote_is_imported_where_it_belongs():
-    others = [each for each in IMPORTS if each.name.split(".")[0] not in {*STANDARD_LIBRARY, "tomllib", "mcpsync"}]
+    others = [
+        each for each in all_imports() if each.name.split(".")[0] not in {*STANDARD_LIBRARY, "tomllib", "mcpsync"}
+    ]
     assert others, "the imports were not found"
     assert [each for each in others if each.name.split(".")[0] not in THIRD_PARTY.get(each.part, set())] == []
 
 
 def test_the_core_has_no_io_no_threads_and_no_clock():
-    assert [each for each in IMPORTS if each.part == "core" and each.name.split(".")[0] in NOT_IN_CORE] == []
+    assert [each for each in all_imports() if each.part == "core" and each.name.split(".")[0] in NOT_IN_CORE] == []
 
 
 def test_no_module_is_long():

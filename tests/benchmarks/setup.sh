@@ -28,17 +28,28 @@ make() {
     fi
 }
 
+# Beside one another, since they wait for the network; but those of the checkout share its build, and wait for it.
+mine=
+others=
 for name in "$@"; do
     case $name in
-        proto) make proto requests==2.34.2 sseclient-py==1.9.0 orjson==3.13.0 ;;
-        mcp) make mcp mcp==2.3.0 ;;
-        fastmcp) make fastmcp fastmcp==4.2.3 ;;
-        mcpsync) make mcpsync --editable "$checkout" ;;
-        mcpsync-orjson) make mcpsync-orjson --editable "$checkout" orjson==3.13.0 ;;
+        proto) make proto requests==2.34.2 sseclient-py==1.9.0 orjson==3.13.0 & others="$others $!" ;;
+        mcp) make mcp mcp==2.3.0 & others="$others $!" ;;
+        fastmcp) make fastmcp fastmcp==4.2.3 & others="$others $!" ;;
+        mcpsync | mcpsync-orjson) mine="$mine $name" ;;
         *)
             echo "unknown environment: $name" >&2
             exit 2
             ;;
     esac
+done
+for name in $mine; do
+    case $name in
+        mcpsync) make mcpsync --editable "$checkout" ;;
+        mcpsync-orjson) make mcpsync-orjson --editable "$checkout" orjson==3.13.0 ;;
+    esac
+done
+for job in $others; do
+    wait "$job"
 done
 echo "ready in $home"
