@@ -165,7 +165,7 @@ def test_a_stream_that_ends_after_its_answer_keeps_its_connection() -> None:
     with HttpPeer(answer) as peer, wired(peer.url) as client:
         for _ in range(20):
             client.ask()
-        assert peer.connections <= 3
+        assert peer.connections <= 10  # of 20 if none were kept; a busy machine sends some ends too late
 
 
 @pytest.mark.parametrize("tls", [False, True])
