@@ -205,6 +205,20 @@ def test_a11_user_code_never_runs_on_a_thread_of_the_connection(tmp_path: Path, 
     assert set(threads.items) <= allowed
 
 
+def test_a11_a_listing_in_the_background_runs_no_callbacks(tmp_path: Path) -> None:
+    """The library waits for a listing of its own, and nobody else waits in a call: the pool runs what there is."""
+    threads = Seen()
+    server = peer(tmp_path, handlers={"tools/list": "silent_method"})
+    options: Dict[str, Any] = {"callbacks": "caller", "on_tools_changed": lambda *_: None, "debounce": 0.01}
+    with mcpsync.connect(server.command, name="peer", **options) as client:
+        done = client.submit("echo")
+        client.call_tool("changed")
+        server.wait_for("tools/list")
+        done.add_done_callback(lambda future: threads(threading.current_thread().name))
+        threads.wait_count(1)
+    assert threads.items == ["mcpsync-peer-callback"]
+
+
 @pytest.mark.parametrize("mode", ["pool", "caller"])
 @pytest.mark.parametrize("era", ERAS)
 def test_a11_callbacks_that_call_the_client_again(tmp_path: Path, era: str, mode: str) -> None:
