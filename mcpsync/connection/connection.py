@@ -132,7 +132,8 @@ class Connection(LinkedConnection):
         try:
             with self._changed:
                 if self._closed:
-                    while self._closing and self._changed.wait(deadline.remaining()):
+                    # nobody waits for a close on a control worker, whose own end the first one waits for
+                    while self._closing and not is_inner() and self._changed.wait(deadline.remaining()):
                         pass
                     return
                 held = (self._link, self._opening_link, self._previous_link, *self._leaving.stop())
