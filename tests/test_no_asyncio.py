@@ -12,6 +12,7 @@ from typing import List
 import pytest
 
 import mcpsync
+from tests.peers.sockets import LineServer, scripted_behind
 
 ROOT = Path(mcpsync.__file__).parent
 LOOPS = {"anyio", "asyncio", "curio", "nest_asyncio", "sniffio", "trio", "twisted", "uvloop"}
@@ -50,7 +51,7 @@ print(*imported)
 USE_A_SERVER = """
 import mcpsync
 
-with mcpsync.connect([sys.executable, "-m", "mcpsync.demo"], protocol=%r) as client:
+with mcpsync.connect(%r or [sys.executable, "-m", "mcpsync.demo"], protocol=%r) as client:
     tools = client.list_tools()
     result = client.call_tool("echo", {"text": "hello"})
 assert "asyncio" not in sys.modules
@@ -87,7 +88,15 @@ def test_no_module_imports_it():
 @pytest.mark.parametrize("protocol", ["auto", "legacy", "modern"])
 def test_a_stdio_session_imports_it_not(protocol):
     """A1: connect, list, call, close."""
-    count, text = run(USE_A_SERVER % protocol)
+    count, text = run(USE_A_SERVER % ("", protocol))
+    assert int(count) > 0
+    assert text == "hello"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no Unix sockets")
+def test_a_stream_over_a_unix_socket_imports_it_not():
+    with LineServer(scripted_behind([sys.executable, "-m", "mcpsync.demo"])) as at:
+        count, text = run(USE_A_SERVER % (at.url, "auto"))
     assert int(count) > 0
     assert text == "hello"
 

@@ -24,6 +24,7 @@ from mcpsync.cli.arguments import Invocation, closest
 from mcpsync.cli.asking import Asker
 from mcpsync.cli.output import Output
 from mcpsync.client import Client
+from mcpsync.client.target import is_http
 from mcpsync.config import Config, ServerConfig, load
 from mcpsync.deadline import Timeouts
 from mcpsync.errors import ConfigError, ConnectFailed, InvalidMessage, McpError, RpcError
@@ -100,7 +101,7 @@ def find_servers(invocation: Invocation, output: Output) -> List[Server]:
             output,
             headers=invocation.headers,
             transport=invocation.transport,
-            auth=_signing(invocation, output),
+            auth=_signing(invocation, output) if is_http(invocation.url, invocation.transport) else None,
         )
         return [Server(client.name, client, asker)]
     if invocation.config is None:

@@ -140,7 +140,7 @@ def _socket(url: str, name: str, options: Options) -> Callable[[], Transport]:
         raise ConfigError("transport 'stream' takes the URL of a Unix socket: unix:///path/to.sock", server=name)
     if sys.platform == "win32":
         raise ConfigError("Unix sockets need a system that can poll them, which Windows cannot", server=name)
-    if options.headers is not None or options.session is not None:
+    if options.headers or options.session is not None:
         raise ConfigError("headers and session go with HTTP: unix:///path/to.sock#/mcp", server=name)
     max_message = options.max_message
 

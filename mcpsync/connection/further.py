@@ -79,7 +79,12 @@ class Further:
 
         :raises McpError: its failure, or whatever ended the call
         """
-        own, call.method = call.method, method
+        own, wanted = call.method, call.wanted
+        params = dict(params)
+        inner = params.pop("_meta", None)
+        call.method = method
+        if isinstance(inner, AbstractMapping):
+            call.wanted = wanted.with_meta({**(wanted.meta or {}), **inner})
         try:
             link = call.link
             assert link is not None
@@ -87,7 +92,7 @@ class Further:
                 call.wait()
             return self._requests(call, params)
         finally:
-            call.method = own
+            call.method, call.wanted = own, wanted
 
     def answers(self, call: Call, requests: Mapping[str, Any]) -> Dict[str, Any]:
         """The answers of this side to an ``inputRequests`` object."""

@@ -39,11 +39,12 @@ class OpenCall:
         self._call = call
 
     def request(self, method: str, params: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
-        """Make one more request, over the same connection and with the same ``_meta``; gives its result object.
+        """Make one more request, over the same connection and with the same ``_meta`` and what the
+        parameters add to it; gives its result object.
 
         :raises RpcError: what the server answered
         """
-        return self._further.request(self._call, method, dict(params or {}))
+        return self._further.request(self._call, method, params or {})
 
     def wait(self, seconds: float) -> None:
         """Let some time pass."""

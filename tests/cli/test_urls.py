@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from tests.cli.command import document, mcpsync
 from tests.peers.http import HttpPeer
 from tests.peers.http_servers import Legacy, Modern, Older
+from tests.peers.sockets import LineServer, scripted_behind
 
 
 @pytest.mark.parametrize("server", [Modern, Legacy, Older])
@@ -54,3 +56,11 @@ def test_urls_of_a_config_file_get_their_headers_and_transports(tmp_path: Path) 
         assert [[tool["name"] for tool in entry["tools"]] for entry in entries] == [["work"], ["work"]]
         assert {request.headers["x-token"] for request in modern.requests} == {"given"}
         assert older.requests[0].method == "GET"
+
+
+def test_a_stream_over_a_unix_socket() -> None:
+    with LineServer(scripted_behind([sys.executable, "-m", "mcpsync.demo"])) as at:
+        done = mcpsync("call", "add", "a=1", "b=2", "--url", at.url)
+        assert (done.returncode, done.stdout.strip(), done.stderr) == (0, '{"sum": 3}', "")
+        refused = mcpsync("ping", "--url", at.url, "--header", "A: b")
+        assert refused.returncode == 2 and "go with HTTP" in refused.stderr

@@ -87,7 +87,7 @@ def test_a_function_makes_the_result_of_the_call(ask: Ask) -> None:
         answer = call.request("vouchers/redeem", {"voucher": result["voucher"]})
         while answer.get("paid") is False:
             call.wait(0.001)
-            answer = call.request("vouchers/redeem", {"voucher": result["voucher"]})
+            answer = call.request("vouchers/redeem", {"voucher": result["voucher"], "_meta": {"com.example/again": 1}})
         return answer
 
     with vouchers(redeem) as (server, client):
@@ -99,6 +99,8 @@ def test_a_function_makes_the_result_of_the_call(ask: Ask) -> None:
             meta = message["params"]["_meta"]
             assert meta[CAPABILITIES]["extensions"] == {NAME: {"version": 2}}
             assert meta["com.example/trace"] == "t"
+        again = ["com.example/again" in message["params"]["_meta"] for message in server.got]
+        assert again == [False, False, True, True]
         (method, params, thread) = seen[0]
         assert (method, params) == ("tools/call", {"name": "work", "arguments": {"a": 1}})
         assert "reader" not in thread and "watchdog" not in thread
