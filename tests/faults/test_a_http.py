@@ -120,6 +120,7 @@ def test_a3_use_after_the_with_block(served: Any) -> None:
     assert measured.seconds < 0.1
 
 
+@pytest.mark.once  # the table of calls is the same over stdio, which is tried everywhere
 @pytest.mark.parametrize("tool", ["echo", "streamed"])
 def test_a4_each_caller_gets_its_own_answer(served: Any, tool: str) -> None:
     _, _, connect = served
