@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcpsync import types
     from mcpsync.auth.oauth import OAuth
     from mcpsync.client import Client, connect
+    from mcpsync.client.validating import Validation
     from mcpsync.connection.backoff import Backoff
     from mcpsync.connection.future import CallFuture
     from mcpsync.connection.hooks import Hook
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mcpsync.deadline import Timeouts
     from mcpsync.errors import (
         ApprovalRefused,
+        ArgumentsMismatch,
         AuthError,
         ClientClosed,
         ConfigError,
@@ -77,11 +79,13 @@ _HOME = {
     "Limits": "mcpsync.connection.settings",
     "OAuth": "mcpsync.auth.oauth",
     "Timeouts": "mcpsync.deadline",
+    "Validation": "mcpsync.client.validating",
     "connect": "mcpsync.client",
 }
 
 __all__ = [
     "ApprovalRefused",
+    "ArgumentsMismatch",
     "AuthError",
     "Backoff",
     "CallFuture",
@@ -123,6 +127,7 @@ __all__ = [
     "ToolError",
     "TransportError",
     "UrlElicitationRequired",
+    "Validation",
     "VersionMismatch",
     "connect",
     "types",

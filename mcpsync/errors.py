@@ -26,7 +26,8 @@
     ├── RequestCancelled                cancelled by this side (a concurrent.futures.CancelledError too)
     ├── Overloaded                      no room: too much waits to be sent or to be handled
     ├── ToolError                       the tool ran and reports failure: the result
-    │   └── SchemaMismatch              structured content that breaks the tool's own output schema
+    │   └── SchemaMismatch              structured content that breaks the tool's own output schema: path, keyword
+    ├── ArgumentsMismatch               arguments that break the tool's input schema (a ValueError too): path, keyword
     ├── AuthError                       NeedsLogin, IssuerMismatch, InsufficientScope, RegistrationRejected
     ├── PolicyDenied                    ApprovalRefused, ToolBlocked
     └── ClientClosed                    used after close()
@@ -42,6 +43,7 @@ from typing import Any, Dict, List, Optional, Tuple, Type
 
 __all__ = [
     "ApprovalRefused",
+    "ArgumentsMismatch",
     "AuthError",
     "ClientClosed",
     "ConfigError",
@@ -126,9 +128,7 @@ class McpError(Exception):
         self.request_id = request_id
 
     def __str__(self) -> str:
-        where = ""
-        if self.server is not None:
-            where = "server %r: " % self.server
+        where = "" if self.server is None else "server %r: " % self.server
         if self.method is not None:
             where += self.method if self.request_id is None else "%s (request %s)" % (self.method, self.request_id)
             where += ": "
@@ -487,13 +487,25 @@ class ToolError(McpError):
         self.tool = tool
 
     def __str__(self) -> str:
-        named = "tool %r failed: " % self.tool if self.tool else ""
         where = "server %r: " % self.server if self.server else ""
-        return flat(where + named + self.message)
+        named = "tool %r: " if isinstance(self, SchemaMismatch) else "tool %r failed: "
+        return flat(where + (named % self.tool if self.tool else "") + self.message)
 
 
 class SchemaMismatch(ToolError):
-    """Structured content that breaks the tool's own output schema."""
+    """Structured content that breaks the tool's own output schema, or one that cannot be used. The tool did run.
+
+    :ivar path: JSON pointer to what is wrong in it; empty for the whole of it
+    :ivar keyword: of the schema, that it breaks; empty where the schema cannot be used, or the content is missing
+    """
+
+    path = keyword = ""
+
+
+class ArgumentsMismatch(McpError, ValueError):
+    """Arguments that break the input schema of the tool ``tool``; else as :class:`SchemaMismatch`. Nothing was sent."""
+
+    tool = path = keyword = ""
 
 
 class AuthError(McpError):

@@ -22,7 +22,7 @@ MOST_LINES = 550
 BASE = {"errors", "deadline"}
 CORE = {"core", "types", *BASE}
 CONNECTION = {"connection", "transport", *CORE}
-CLIENT = {"client", "auth", *CONNECTION}
+CLIENT = {"client", "auth", "schema", *CONNECTION}
 HOST = {"host", "config", "export", "extensions", *CLIENT}
 KNOWS: Dict[str, Set[str]] = {
     "errors": set(),
@@ -33,7 +33,8 @@ KNOWS: Dict[str, Set[str]] = {
     "transport": {"shield", *CORE},
     "auth": {"types", *BASE},
     "connection": {"transport.base", "shield", *CORE},
-    "client": {"auth", *CONNECTION},
+    "schema": set(),
+    "client": {"auth", "schema", *CONNECTION},
     "extensions": CLIENT,
     "config": {"types", "errors"},
     "export": {"types", "errors"},  # a leaf: it turns tools and results into other formats, and the host uses it
@@ -50,10 +51,10 @@ THIRD_PARTY: Dict[str, Set[str]] = {
     "core": {"sseclient", "orjson"},
     "transport": {"requests", "urllib3"},
     "auth": {"requests", "urllib3", "cryptography", "keyring"},
-    "client": {"jsonschema", "opentelemetry"},
+    "schema": {"jsonschema_specifications"},
+    "client": {"opentelemetry"},
     "extensions": {"yaml"},
     "config": {"yaml", "tomli"},
-    "host": {"jsonschema"},
     "cli": {"rich"},
 }
 """For each part, the packages of others that it may import."""

@@ -86,6 +86,7 @@ class Invocation(NamedTuple):
     transport: str = "auto"
     verbose: bool = False
     args: Optional[str] = None
+    validate: bool = False
     paste: bool = False
     scope: Optional[str] = None
     client_id: Optional[str] = None
@@ -252,6 +253,8 @@ def _parser(name: str, command: Command) -> _Parser:
         add("--env", metavar="NAME[=VALUE]", action="append",
             help="a variable for the server; without a value, the one of this environment")  # fmt: skip
     if name == "call":
+        add("--validate", action="store_true",
+            help="hold the arguments and the result against the tool's schemas (needs the extra 'schema')")  # fmt: skip
         add("--args", metavar="JSON", help="all arguments as a JSON object; @FILE reads them from a file, - from stdin")
     add("--timeout", metavar="SECONDS", type=_seconds, help="for connecting, and for each request")
     add("--protocol", metavar="REVISION", help="auto, legacy, modern or a revision, as 2025-11-25")

@@ -46,7 +46,7 @@ def code_of(error: BaseException) -> int:
         return INTERRUPTED
     if isinstance(error, errors.ToolError):
         return TOOL_ERROR
-    if isinstance(error, errors.ConfigError):
+    if isinstance(error, (errors.ConfigError, errors.ArgumentsMismatch)):
         return USAGE
     if isinstance(error, (errors.TransportError, errors.VersionMismatch, errors.AuthError, errors.ClientClosed)):
         return NO_CONNECTION

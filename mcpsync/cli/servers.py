@@ -183,6 +183,10 @@ def make_client(
     asker = asker or Asker(name or "", output)
     if invocation.verbose:
         options.update(_told_about(name, output), log_level="debug")
+    if invocation.validate:
+        from mcpsync.client.validating import Validation
+
+        options["validate"] = Validation("strict", arguments=True)
     client = Client(
         target,
         name=name,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, Option
 
 from mcpsync.client.features import DEFAULT, Features, Timeout
 from mcpsync.client.held import Held
-from mcpsync.client.options import Options, build
+from mcpsync.client.options import Options, build, watched
 from mcpsync.client.paging import Listing, list_tools_anew
 from mcpsync.connection.call import Wanted
 from mcpsync.connection.threads import forbid_blocking
@@ -89,6 +89,9 @@ class Client(Features):
     :param extensions: extensions to declare: their settings by name, an :class:`~mcpsync.types.Extension`, or a list
         of both
     :param result_types: values of ``resultType`` that they add, for results that are given as they come
+    :param validate: hold results of tools against the schemas that the server gave for them: ``"off"``, ``"warn"``
+        (log a warning), ``"strict"`` (raise :class:`~mcpsync.SchemaMismatch`), or a :class:`~mcpsync.Validation`,
+        which can have the arguments looked at too. Needs the extra ``schema``
     :param limits: threads and queues
     :param backoff: when a lost connection is tried again
     :param page_limit: the most pages of a listing
@@ -124,7 +127,8 @@ class Client(Features):
         self._target = target
         self._options = Options(**options)
         self._held = Held()
-        self._connection, self._signing = build(target, self._options, self._held)
+        self._definitions, self._validation = watched(self._options.validate)
+        self._connection, self._signing = build(target, self._options, self._held, self._definitions)
         self._connection.list_tools = partial(list_tools_anew, self._connection, self._options.page_limit)
         self._wanted = Wanted(self._connection.timeouts)
         self._closed = False

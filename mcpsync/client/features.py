@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
 
 from mcpsync.client.listeners import skipped
 from mcpsync.client.options import Options, check_level
@@ -16,6 +16,7 @@ from mcpsync.types.result import ToolResult
 
 if TYPE_CHECKING:
     from mcpsync.client.held import Held
+    from mcpsync.client.validating import Definitions, Judge, Validation
     from mcpsync.connection.connection import Connection
     from mcpsync.types import (
         Completion,
@@ -54,6 +55,8 @@ class Features:
     _options: Options
     _held: Held
     _wanted: Wanted
+    _definitions: Optional[Definitions] = None
+    _validation: Optional[Validation] = None
 
     @property
     def name(self) -> str:
@@ -90,7 +93,8 @@ class Features:
         """As :meth:`list_tools`, each page fetched when it is needed."""
         from mcpsync.types import Tool
 
-        return self._iterate(TOOLS, Tool.from_wire, timeout)
+        tools = self._iterate(TOOLS, Tool.from_wire, timeout)
+        return tools if self._definitions is None else self._definitions.noted(tools, self._connection)
 
     def call_tool(
         self,
@@ -102,6 +106,7 @@ class Features:
         meta: Optional[Mapping[str, Any]] = None,
         log_level: Optional[str] = None,
         check: bool = True,
+        validate: Union[str, Validation, None] = None,
     ) -> ToolResult:
         """Call a tool and wait for its result.
 
@@ -110,7 +115,10 @@ class Features:
         :param meta: further keys for ``_meta``
         :param log_level: from which the server shall log about this call (2026-07-28)
         :param check: raise :class:`~mcpsync.ToolError` if the result says that the tool failed
+        :param validate: in place of the client's ``validate``
         :raises ToolError: it does, and ``check`` is set
+        :raises SchemaMismatch: the structured content breaks the tool's output schema, where that is looked at strictly
+        :raises ArgumentsMismatch: the arguments break its input schema, where that is looked at
         :raises ValueError: the arguments have no JSON form
 
         Specification: `server/tools`, "Calling Tools".
@@ -119,10 +127,15 @@ class Features:
         if timeout is not DEFAULT or on_progress is not None or meta is not None or log_level is not None:
             wanted = self._wants(timeout, on_progress, meta, log_level)
         params = {"name": name, "arguments": arguments} if arguments is not None else {"name": name}
+        judge: Optional[Judge] = None
+        if validate is not None or self._validation is not None:
+            judge, wanted = self._judge(name, arguments, validate, wanted)
         raw = self._connection.request("tools/call", params, wanted)
         result = ToolResult(raw)
         if check and "isError" in raw and result.is_error:
             raise _tool_error(self.name, name, result)
+        if judge is not None:
+            judge(result)
         return result
 
     def submit(
@@ -135,19 +148,27 @@ class Features:
         meta: Optional[Mapping[str, Any]] = None,
         log_level: Optional[str] = None,
         check: bool = True,
+        validate: Union[str, Validation, None] = None,
     ) -> CallFuture[ToolResult]:
         """Call a tool without waiting: as :meth:`call_tool`, but a Future of its result.
+
+        Where a schema is needed that was not listed yet (``validate``), the tools are listed first, and waited for.
 
         :returns: a ``concurrent.futures.Future`` whose ``cancel()`` ends the call and tells the server
         :raises Overloaded: there is no room for the request now
         """
         wanted = self._wants(timeout, on_progress, meta, log_level)
         params = {"name": name, "arguments": arguments} if arguments is not None else {"name": name}
+        judge: Optional[Judge] = None
+        if validate is not None or self._validation is not None:
+            judge, wanted = self._judge(name, arguments, validate, wanted)
 
         def convert(raw: Dict[str, Any]) -> ToolResult:
             result = ToolResult(raw)
             if check and result.is_error:
                 raise _tool_error(server, name, result)
+            if judge is not None:
+                judge(result)
             return result
 
         server = self.name
@@ -345,6 +366,24 @@ class Features:
         check_level(log_level)
         progress = None if on_progress is None else _typed_progress(self._connection, on_progress)
         return Wanted(self._timeouts(timeout), progress, meta, log_level)
+
+    def _judge(
+        self,
+        name: str,
+        arguments: Optional[Mapping[str, Any]],
+        validate: Union[str, Validation, None],
+        wanted: Wanted,
+    ) -> Tuple[Optional[Judge], Wanted]:
+        from mcpsync.client.validating import OFF, Definitions, prepared, validation_of
+
+        validation = (self._validation or OFF) if validate is None else validation_of(validate)
+        if validation == OFF:
+            return None, wanted
+        definitions = self._definitions
+        if definitions is None:
+            definitions = self._connection.listeners.watch_tools(Definitions())
+            self._definitions = definitions
+        return prepared(definitions, self._connection, self._options.page_limit, name, arguments, validation, wanted)
 
     def _timeouts(self, timeout: Timeout) -> Timeouts:
         own = self._connection.timeouts

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Set
 
 from mcpsync.client.paging import PROMPTS, RESOURCES, TOOLS, Listing, pages
 from mcpsync.core.jsonrpc import encode, excerpt
@@ -17,6 +17,7 @@ from mcpsync.core.subscriptions import LIST_CHANGES
 from mcpsync.errors import ClientClosed, InvalidMessage, McpError, flat
 
 if TYPE_CHECKING:
+    from mcpsync.client.validating import Definitions
     from mcpsync.connection.connection import Connection
     from mcpsync.connection.dispatch import Lane
 
@@ -87,6 +88,7 @@ class Listeners:
     :param page_limit: the most pages of it
     :param tools_changed: called at once when the tools may be others; quick
     :param on_stderr: gets each line that the server writes to stderr
+    :param definitions: is told at once when the tools may be others
     """
 
     def __init__(
@@ -98,8 +100,11 @@ class Listeners:
         page_limit: int,
         tools_changed: Optional[Callable[[], None]] = None,
         on_stderr: Optional[Callable[[str], Any]] = None,
+        definitions: Optional[Definitions] = None,
     ) -> None:
-        self.lists: FrozenSet[str] = frozenset(changes) | (_NOTHING if tools_changed is None else _TOOLS)
+        wants_tools = tools_changed is not None or definitions is not None
+        self.lists: FrozenSet[str] = frozenset(changes) | (_TOOLS if wants_tools else _NOTHING)
+        self._definitions = definitions
         self._tools_changed = tools_changed
         self._changes = changes
         self._on_log = on_log
@@ -113,6 +118,12 @@ class Listeners:
         self._restless: Dict[str, _Restless] = {}
         self._fetching: Set[str] = set()
         self._updates: Dict[str, List[Callable[[str], Any]]] = {}
+
+    def watch_tools(self, definitions: Definitions) -> Definitions:
+        """Tell it of changes, as far as the server tells of them; gives what is told already, if there is that."""
+        if self._definitions is None:
+            self._definitions = definitions
+        return self._definitions
 
     def attach(self, connection: Connection) -> None:
         """The connection that they listen to."""
@@ -189,6 +200,8 @@ class Listeners:
             connection.dispatch.callback(_bound(function, uri))
 
     def _changed(self, connection: Connection, key: str) -> None:
+        if self._definitions is not None and key in _TOOLS:
+            self._definitions.changed()
         if key not in self.lists:
             return
         now = time.monotonic()
@@ -233,10 +246,12 @@ class Listeners:
 
     def _refresh(self, connection: Connection, key: str) -> None:
         function, read = self._changes[key]
-        items: List[Any] = []
         try:
-            for page in pages(connection, _LISTINGS[key], read, self._page_limit, connection.timeouts):
-                items += page
+            fetched = pages(connection, _LISTINGS[key], read, self._page_limit, connection.timeouts)
+            listing: Iterator[Any] = (item for page in fetched for item in page)
+            if self._definitions is not None and key in _TOOLS:
+                listing = self._definitions.noted(listing, connection)
+            items = list(listing)
             connection.dispatch.callback(lambda: function(items))
         except ClientClosed:
             pass

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mcpsync.client.extending import ExtensionsOption
     from mcpsync.client.handlers import ElicitationHandler, Roots, SamplingHandler
     from mcpsync.client.target import Target
+    from mcpsync.client.validating import Definitions, Validation
     from mcpsync.connection.hooks import Hook
     from mcpsync.connection.observer import Observer
     from mcpsync.transport.http.endpoint import HeaderSource
@@ -81,6 +82,7 @@ class Options(NamedTuple):
     log_level: Optional[str] = None
     extensions: Optional[ExtensionsOption] = None
     result_types: FrozenSet[str] = frozenset()
+    validate: Union[str, Validation] = "off"
     # bounds
     limits: Limits = Limits()
     backoff: Backoff = Backoff()
@@ -112,10 +114,26 @@ class Options(NamedTuple):
 _DEFAULTS = Options._field_defaults
 
 
-def build(target: Target, options: Options, held: Held) -> Tuple[Connection, Signing]:
+def watched(validate: Union[str, Validation]) -> Tuple[Optional[Definitions], Optional[Validation]]:
+    """What remembers the schemas of tools, and what is held against them; both None where nothing is.
+
+    :raises ConfigError: the option is not what it has to be
+    """
+    if validate == "off":
+        return None, None
+    from mcpsync.client.validating import OFF, Definitions, validation_of
+
+    validation = validation_of(validate)
+    return (None, None) if validation == OFF else (Definitions(), validation)
+
+
+def build(
+    target: Target, options: Options, held: Held, definitions: Optional[Definitions] = None
+) -> Tuple[Connection, Signing]:
     """The connection to a target, and who signs its requests.
 
     :param held: takes the user's functions
+    :param definitions: remembers the schemas of tools
     :raises ConfigError: an option, or the target, is not what it has to be
     """
     check_options(options)
@@ -124,7 +142,7 @@ def build(target: Target, options: Options, held: Held) -> Tuple[Connection, Sig
     signing = signing_for(target, name, options)
     handlers = _handlers(options, held)
     extensions = extending(options.extensions, options.result_types, held)
-    listeners = _listeners(options, held)
+    listeners = _listeners(options, held, definitions)
     try:
         connection = Connection(
             Settings(
@@ -211,7 +229,7 @@ def _handlers(options: Options, held: Held) -> Dict[str, Handler]:
     return handlers
 
 
-def _listeners(options: Options, held: Held) -> Listeners:
+def _listeners(options: Options, held: Held, definitions: Optional[Definitions]) -> Listeners:
     changes: Dict[str, ChangeListener] = {}
     if options.on_tools_changed is not None:
         from mcpsync.types import Tool
@@ -233,4 +251,5 @@ def _listeners(options: Options, held: Held) -> Listeners:
         options.page_limit,
         None if options.observer is None else held.handle(options.observer.tools_changed),
         held.optional(options.stderr),
+        definitions,
     )

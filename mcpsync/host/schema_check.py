@@ -7,8 +7,10 @@ top, arrays that say what is in them, references that lead somewhere within the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Iterator, List, Optional, Tuple, Union
+from typing import Any, List, Optional, Tuple
 from urllib.parse import unquote
+
+from mcpsync.schema.structure import LISTS, MAPS, Path, children, follow
 
 __all__ = ["MAX_DEPTH", "MAX_NODES", "schema_problem"]
 
@@ -17,17 +19,8 @@ MAX_DEPTH = 32
 #: How many subschemas a schema may have.
 MAX_NODES = 5_000
 
-_ONE = (
-    *("additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "not", "propertyNames"),
-    *("then", "unevaluatedItems", "unevaluatedProperties"),
-)
-_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-_MAPS = ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties")
 _TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "string"))
 _REFERENCES = ("$ref", "$dynamicRef")
-
-Step = Union[str, int]
-Path = Tuple[Step, ...]
 
 
 def schema_problem(schema: Any) -> Optional[str]:
@@ -57,7 +50,7 @@ def schema_problem(schema: Any) -> Optional[str]:
         if problem is not None:
             return "%s: %s" % (_shown(path) or "the input schema", problem)
         if isinstance(node, Mapping):
-            waiting.extend(reversed([(depth + 1, path + more, child) for more, child in _children(node)]))
+            waiting.extend(reversed([(depth + 1, path + more, child) for more, child in children(node)]))
     return None
 
 
@@ -70,31 +63,15 @@ def _is_plain(node: Any) -> bool:
     return isinstance(node, dict) and node.keys() <= _PLAIN and node.get("type") in _LEAVES
 
 
-def _children(node: Mapping[str, Any]) -> Iterator[Tuple[Path, Any]]:
-    """The subschemas of a schema whose own structure is right."""
-    for key in _ONE:
-        if key in node:
-            yield (key,), node[key]
-    items = node.get("items")
-    if isinstance(items, list):
-        yield from ((("items", index), item) for index, item in enumerate(items))
-    elif items is not None:
-        yield ("items",), items
-    for key in _LISTS:
-        yield from (((key, index), item) for index, item in enumerate(node.get(key, ())))
-    for key in _MAPS:
-        yield from (((key, name), item) for name, item in node.get(key, {}).items())
-
-
 def _node_problem(node: Any, root: Mapping[str, Any]) -> Optional[str]:
     if isinstance(node, bool):
         return None
     if not isinstance(node, Mapping):
         return "%s where a schema belongs" % _kind(node)
-    for key in _MAPS:
+    for key in MAPS:
         if not isinstance(node.get(key, {}), Mapping):
             return "%s is %s, not an object" % (key, _kind(node[key]))
-    for key in _LISTS:
+    for key in LISTS:
         if not isinstance(node.get(key, []), list):
             return "%s is %s, not a list" % (key, _kind(node[key]))
     types = node.get("type", [])
@@ -126,15 +103,9 @@ def _reference_problem(reference: Any, root: Mapping[str, Any]) -> Optional[str]
         if _has_anchor(root, unquote(reference[1:])):
             return None
         return "the $ref %.100r leads nowhere" % reference
-    target: Any = root
-    for part in reference[2:].split("/"):
-        step = unquote(part).replace("~1", "/").replace("~0", "~")
-        if isinstance(target, Mapping) and step in target:
-            target = target[step]
-        elif isinstance(target, list) and step.isascii() and step.isdigit() and int(step[:9]) < len(target):
-            target = target[int(step[:9])]
-        else:
-            return "the $ref %.100r leads nowhere" % reference
+    found, target = follow(reference[1:], root)
+    if not found:
+        return "the $ref %.100r leads nowhere" % reference
     return None if isinstance(target, (Mapping, bool)) else "the $ref %.100r leads to no schema" % reference
 
 

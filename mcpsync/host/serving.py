@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from mcpsync.client.features import DEFAULT
 from mcpsync.deadline import Timeouts
@@ -21,6 +21,7 @@ from mcpsync.host.safety import Safety
 
 if TYPE_CHECKING:
     from mcpsync.client.features import Timeout
+    from mcpsync.client.validating import Validation
     from mcpsync.export import ToolCall
     from mcpsync.types import Progress, PromptResult, ToolResult
 
@@ -98,6 +99,7 @@ class Serving:
         timeout: Timeout = DEFAULT,
         on_progress: Optional[Callable[[Progress], Any]] = None,
         check: bool = True,
+        validate: Union[str, Validation, None] = None,
     ) -> ToolResult:
         """Call a tool by the name that the model sees. Otherwise as :meth:`Client.call_tool`.
 
@@ -109,6 +111,7 @@ class Serving:
         :raises ToolBlocked: the tool is refused, or the policy denies it; the message says why
         :raises ApprovalRefused: it needs an approval that was not given; the message names the remedy
         :raises ToolError: the tool failed, and ``check`` is set
+        :raises SchemaMismatch, ArgumentsMismatch: as for :meth:`Client.call_tool`
         :raises ConnectionLost: its server is not connected
         :raises ClientClosed: the host is closed
         """
@@ -127,7 +130,9 @@ class Serving:
             raise self._unknown_tool(name)
         self._safety.check_call(member.config, name, table.definition(key), arguments)
         with _turn(member, timeout, name):
-            return member.client.call_tool(key.tool, arguments, timeout=timeout, on_progress=on_progress, check=check)
+            return member.client.call_tool(
+                key.tool, arguments, timeout=timeout, on_progress=on_progress, check=check, validate=validate
+            )
 
     def _unknown_tool(self, name: str) -> McpError:
         refusal = self._catalog.table.refusal(name)

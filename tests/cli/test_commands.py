@@ -170,3 +170,12 @@ def test_timeouts_of_the_file_hold_and_the_option_wins(tmp_path: Path) -> None:
     assert (done.returncode, "within 0.5 s" in done.stderr) == (5, True)
     done = mcpsync("call", "slow", "seconds=0.7", "--config", file, "--timeout", "9")
     assert (done.returncode, done.stdout) == (0, "slept for 0.7 seconds\n")
+
+
+def test_a_result_is_held_against_its_schema_if_wanted() -> None:
+    pytest.importorskip("jsonschema_specifications")
+    done = mcpsync("call", "add", "a=1", "b=2.5", "--validate", *DEMO)
+    assert (done.returncode, done.stdout, done.stderr) == (0, '{"sum": 3.5}\n', "")
+    done = mcpsync("call", "add", "--validate", "--args", '{"a": "x", "b": 2}', *DEMO)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "tool 'add': the arguments at /a: type: expected number, got a string of 1 character" in done.stderr

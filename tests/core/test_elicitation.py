@@ -330,6 +330,9 @@ flat_rules = st.one_of(
     st.just({"type": "string", "enum": COLOURS}),
     st.just({"type": "string", "oneOf": TITLED}),
     st.just({"type": "array", "items": {"type": "string", "enum": COLOURS}, "minItems": 1}),
+    st.just({"type": "array", "items": {"anyOf": TITLED}, "maxItems": 2}),
+    st.just({"type": "string", "enum": COLOURS, "enumNames": ["Red", "Green"]}),
+    st.fixed_dictionaries({"type": st.sampled_from(["number", "integer"]), "maximum": st.integers(-3, 3)}),
 )
 flat_values = st.one_of(
     atoms.filter(lambda value: not isinstance(value, float) or math.isfinite(value)),
