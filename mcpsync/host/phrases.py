@@ -16,6 +16,7 @@ from mcpsync.host.lexicon import (
     FREE,
     HIDE,
     NOT,
+    OTHER,
     PERSON,
     REVEAL,
     ROLE,
@@ -26,7 +27,7 @@ from mcpsync.host.lexicon import (
     YOU,
 )
 
-__all__ = ["MARKERS", "SHAPES", "Shape"]
+__all__ = ["MARKERS", "SHAPES", "Shape", "make_shape"]
 
 
 class Shape(NamedTuple):
@@ -45,7 +46,11 @@ def _up_to(words: int) -> str:
     return "(?: [^ .]+){0,%d}? " % words
 
 
-def _shape(category: str, needs: Tuple[int, ...], *patterns: str) -> Shape:
+def make_shape(category: str, needs: Tuple[int, ...], *patterns: str) -> Shape:
+    """A shape of patterns over folded words with one space between them.
+
+    :param needs: see :class:`Shape`
+    """
     return Shape(category, needs, re.compile(r"\b(?:%s)\b" % "|".join(patterns)))
 
 
@@ -72,7 +77,7 @@ _ORDERS = (
 _PLAIN_ORDERS = "(?:instructions?|directives?|prompts?|guidelines|guardrails|programming|training)"
 _PERSON = "(?:user|human|operator|owner|customer|person|end user|them|anyone|anybody|people|client)"
 
-_OVERRIDE = _shape(
+_OVERRIDE = make_shape(
     "instruction override", (DISCARD | BEFORE, RULES | YOU | BEFORE | PERSON),
     _STRONG + _G5 + _PRIOR + _G4 + _ORDERS,
     _STRONG + " " + _PRIOR + _G2 + _ORDERS,
@@ -123,7 +128,7 @@ _OVERRIDE = _shape(
     "(?:instead|only|from now|without question|exclusively|unconditionally)",
 )
 
-_LEAK = _shape(
+_LEAK = make_shape(
     "prompt leak", (REVEAL, RULES | YOU | BEFORE),
     "(?:reveal|print|repeat|dump|disclose|leak|recite|output|expose|echo|divulge|paste|quote|translate|summari[sz]e|reproduce|"
     "spit out|spell out|exfiltrate|append|post|upload|send|email)(?:ing)?(?: me)?" + _G4 +
@@ -145,7 +150,7 @@ _UNBOUND = (
     "(?:restrictions?|limitations?|rules|filters?|censorship|ethic(?:s|al)?(?: [^ .]+)?|moral(?:s|ity)?(?: [^ .]+)?|guidelines|"
     "guardrails|constraints|safety|boundaries|content polic(?:y|ies)|safeguards|refus[^ .]*|inhibitions|consequences|policies)"
 )
-_JAILBREAK = _shape(
+_JAILBREAK = make_shape(
     "jailbreak", (FREE,),
     "do anything now|you are (?:now )?dan|act as dan|dan mode|(?:called|named|persona) dan",
     "(?:you|act|behave|respond|answer|pretend|operate|role ?play|imagine|speak|function|become)" + _G8 +
@@ -185,7 +190,7 @@ _HIDE_VERBS = (
     "let(?:ting)?|admit(?:ting)?|acknowledg(?:e|ing)|divulg(?:e|ing)|report(?:ing)? (?:this|it|that)|"
     "(?:say|show|explain|discuss|display)(?:ing)? (?:this|these|it|that|anything|any of))"
 )
-_SECRECY = _shape(
+_SECRECY = make_shape(
     "concealment", (NOT | HIDE, TELL | SEND | PERSON | SECRET),
     "(?:do not|dont|don t|never|must not|should not|shouldn t|mustn t|cannot|avoid|refrain from|no need to|under no "
     "circumstances|not to|do nt|nor)" + _G2 + _HIDE_VERBS + _G5 + "(?:the |an? |your |any )?" + _PERSON,
@@ -193,7 +198,7 @@ _SECRECY = _shape(
     "without(?: [^ .]+){0,2} (?:user|human|operator|owner|customer|person) ?s? (?:ever )?(?:knowing|knowledge|noticing|awareness|"
     "being (?:aware|told|informed)|seeing|realizing|realising|finding out|suspecting)",
     "(?:user|human|operator|owner|customer)s?(?: [^ .]+)? (?:must|should|will|can|shall|may|is|has|to|are|ought to)"
-    "(?: [^ .]+)? (?:not|never|nt|t|no)(?: [^ .]+){0,2} (?:know|see (?:this|it|these|those|that|any)|notice|learn|told|informed|aware|notified|"
+    "(?: [^ .]+)? (?:not|never|nt|t|no)(?: [^ .]+){0,2} (?:know|see (?:this|it|these|those|that|any)|notice|learn|told|informed|aware|"
     "find out|realize|realise|suspect|hear|discover|be told|made aware)",
     "(?:user|human|operator|owner)(?: [^ .]+){0,2} (?:unaware|in the dark|oblivious|none the wiser)",
     "(?:secretly|covertly|discreetly|stealthily|surreptitiously|clandestinely)",
@@ -216,7 +221,7 @@ _SECRECY = _shape(
     "(?: [^ .]+){0,6} (?:even|but|while|although|regardless|whatever)",
 )
 
-_CONSENT = _shape(
+_CONSENT = make_shape(
     "consent bypass", (ASK,),
     "(?:do not|dont|don t|never|no need to|must not|should not) (?:ask|request|seek|wait|require|prompt|bother)(?: [^ .]+){0,5} "
     "(?:confirmation|approval|permission|consent|authori[sz]ation)",
@@ -224,8 +229,8 @@ _CONSENT = _shape(
     "(?: [^ .]+)? (?:requests?|calls?|tool calls?|actions?|permissions?|prompts?|transactions?|dialogs?)",
     "(?:user|human|owner|operator|admin|administrator) (?:has |have |had )?(?:already )(?:approved|consented|authori[sz]ed|agreed|"
     "confirmed|granted|given)(?: [^ .]+){0,4}(?: (?:so|everything|all|this|any|actions|consent|permission|approval))",
-    "(?:consent|approval|permission|confirmation) (?:was|has been|is|were) (?:(?:already )(?:given|granted|obtained)|(?:given|granted|"
-    "obtained) (?:already|in advance))",
+    "(?:consent|approval|permission|confirmation) (?:was|has been|is|were) (?:(?:always |already |hereby )(?:given|granted|obtained)|(?:given|granted|"
+    "obtained) (?:already|in advance|always|beforehand))",
     "(?:skip|bypass|circumvent|suppress|dismiss)(?:ing)?(?: [^ .]+){0,3} (?:user|human|owner s?)(?: s)? (?:confirmation|approval|"
     "permission|consent)",
 )
@@ -251,7 +256,7 @@ _FILES = (
     "credentials json|secrets (?:json|ya?ml|toml)|shell history|password store|keystore|browser cookies|environment variables)"
 )
 _TAKE = "(?:read|open|cat|load|fetch|access|retrieve|get|find|look up|extract|grab|collect|locate|dump|gather|list|check|copy|take)"
-_EXFILTRATION = _shape(
+_EXFILTRATION = make_shape(
     "exfiltration", (SEND | REVEAL, SECRET),
     "(?:exfiltrat(?:e|es|ing)|leak(?:ing)?(?! of| detect| scan)|steal(?:ing)?|harvest(?:ing)?|siphon(?:ing)?|smuggl(?:e|ing))" +
     _up_to(7) + _SECRET,
@@ -286,8 +291,8 @@ _EXFILTRATION = _shape(
     "0x[^ .]+|instead|following|bc1[^ .]+|this)",
 )
 
-_HIJACK = _shape(
-    "tool hijack", (HIDE,),
+_HIJACK = make_shape(
+    "tool hijack", (HIDE, OTHER),
     "(?:other|remaining|alternative|competing|all other|rival)(?: [^ .]+)? (?:tools?|servers?)(?: [^ .]+){0,3} (?:are|is|have been|"
     "has been|were)(?: [^ .]+){0,2} (?:unsafe|broken|disabled|compromised|malicious|insecure|unreliable|forbidden|not (?:allowed|"
     "safe|to be trusted)|deprecated|hacked|infected|outdated)",
@@ -297,7 +302,7 @@ _HIJACK = _shape(
     "(?:tools?|servers?)(?: [^ .]+){0,6} (?:change|modify|replace|alter|add|append|redirect|rewrite|inject|insert|set|swap)",
 )
 
-_AUTHORITY = _shape(
+_AUTHORITY = make_shape(
     "false authority", (ROLE,),
     "(?:this is|important|urgent|official|priority|mandatory|critical|emergency|the following is|here is)(?: [^ .]+){0,4} "
     "(?:message|notice|instruction|directive|order|announcement|alert|communication|mandate|command|request) (?:sent )?(?:directly )?"
@@ -321,8 +326,8 @@ _AUTHORITY = _shape(
 #: By category, what has to be found and what finds it.
 SHAPES = (_OVERRIDE, _LEAK, _JAILBREAK, _SECRECY, _CONSENT, _EXFILTRATION, _HIJACK, _AUTHORITY)
 
-#: Marks of turns, roles and tool calls, and commands, in a text as it stands: category, characters or words of which one
-#: has to be there, pattern.
+#: Marks of turns, roles and tool calls, and commands, in a text as it stands: category, characters or words of
+#: which one has to be there, pattern.
 MARKERS: Tuple[Tuple[str, Tuple[str, ...], Pattern[str]], ...] = (
     (
         "role marker",
@@ -355,24 +360,52 @@ MARKERS: Tuple[Tuple[str, Tuple[str, ...], Pattern[str]], ...] = (
     ),
     (
         "role marker",
-        (":", "---", "===", "###", "***"),
+        ("system", "developer", "admin", "root"),
         re.compile(
             r"(?:^|\n)[ \t]{0,20}[#>*_`\- ]{0,6}(?:system|developer|admin|root|sysadmin)[*_`]{0,3}\s{0,8}(?:prompt|message|override|note|"
             r"instructions?|notice|directive|update|command|alert)?\s{0,8}[*_`]{0,3}:[*_`]{0,3}\s{0,8}(?:you (?:are|must|will|should|have|"
             r"can)|ignore|disregard|from now|forget|always|never|do not|new|please|override|the (?:user|assistant|previous|rules)|"
             r"all|assistant|enable|disable|reveal|send|grant|your|obey|execute|run|act|safety|security)"
-            r"|(?:^|\n)[ \t]{0,20}(?:assistant|ai|model|bot)\s{0,8}:\s{0,8}(?:sure|understood|i (?:have|will (?:now )?(?:ignore|disregard|comply|"
-            r"obey|send))|ok(?:ay)?\b|of course|certainly|as instructed)"
-            r"|\n[ \t]{0,20}(?:human|user)\s{0,8}:[^\n]{0,300}\n[ \t]{0,20}(?:assistant|ai)\s{0,8}:"
-            r"|##\s{0,8}(?:system|new|assistant|hidden|secret|override|admin|updated|human)\s{0,8}(?:prompt|message|override|instructions?|"
+        ),
+    ),
+    (
+        "role marker",
+        ("assistant", "ai:", "ai :", "model:", "bot:"),
+        re.compile(
+            r"(?:^|\n|['\"`(])[ \t]{0,20}(?:assistant|ai|model|bot)\s{0,8}:\s{0,8}(?:sure|understood|i (?:have|will (?:now )?(?:ignore|disregard|comply|"
+            r"obey|send|approve|grant|delete|skip|not))|ok(?:ay)?\b|of course|certainly|as instructed)"
+        ),
+    ),
+    (
+        "role marker",
+        ("assistant", "\nai"),
+        re.compile(r"\n[ \t]{0,20}(?:human|user)\s{0,8}:[^\n]{0,300}\n[ \t]{0,20}(?:assistant|ai)\s{0,8}:"),
+    ),
+    (
+        "role marker",
+        ("##",),
+        re.compile(
+            r"##\s{0,8}(?:system|new|assistant|hidden|secret|override|admin|updated|human)\s{0,8}(?:prompt|message|override|instructions?|"
             r"directive|rules|orders)?\s{0,8}:"
             r"|##\s{0,8}(?:system|new|hidden|secret|override|admin|updated)\s{0,8}(?:prompt|message|override|instructions?|directive|"
             r"orders)\b"
             r"|##\s{0,8}instruction:?\s{0,8}\n[\s\S]{0,400}##\s{0,8}response"
-            r"|[-=*#~]{3}\s{0,8}(?:begin|end|start|stop|new)?\s{0,8}(?:of\s{1,8})?(?:the\s{1,8})?(?:system|admin|developer|hidden|secret|"
+        ),
+    ),
+    (
+        "role marker",
+        ("---", "===", "###", "***", "~~~"),
+        re.compile(
+            r"[-=*#~]{3}\s{0,8}(?:begin|end|start|stop|new)?\s{0,8}(?:of\s{1,8})?(?:the\s{1,8})?(?:system|admin|developer|hidden|secret|"
             r"privileged|internal|new|real|actual|previous|user|original|tool)\s{0,8}(?:prompt|instructions?|messages?|override|"
             r"input|directives?|orders|description|query|context)\b"
-            r"|\bend (?:of )?(?:the )?(?:system prompt|user input|tool description|untrusted (?:data|content|input)|user query|"
+        ),
+    ),
+    (
+        "role marker",
+        ("system prompt", "user input", "tool description", "untrusted", "user query", "system message"),
+        re.compile(
+            r"\bend (?:of )?(?:the )?(?:system prompt|user input|tool description|untrusted (?:data|content|input)|user query|"
             r"system message)\b"
         ),
     ),
@@ -381,6 +414,23 @@ MARKERS: Tuple[Tuple[str, Tuple[str, ...], Pattern[str]], ...] = (
         ("override", "directive", "mandate"),
         re.compile(
             r"\b(?:system|admin(?:istrator)?|developer|security|root|emergency)[ _-](?:override|directive|mandate)s?\s{0,8}[:!\]]"
+        ),
+    ),
+    (
+        "hidden text",
+        ("<!--",),
+        re.compile(
+            r"<!--\s{0,8}(?:(?:notes?|attention|instructions?|orders?|messages?|hey|dear|for|to|the)\s{1,8}){0,4}"
+            r"(?:ai|llm|assistant|model|agent|system|claude|chatgpt|gpt|hidden|secret|override|admin)s?\b[^>]{15,}"
+        ),
+    ),
+    (
+        "hidden text",
+        ("display", "visibility", "font-size", "opacity", "color:", " hidden"),
+        re.compile(
+            r"<[a-z][^<>]{0,200}(?:display\s{0,4}:\s{0,4}none|visibility\s{0,4}:\s{0,4}hidden|font-size\s{0,4}:\s{0,4}0|"
+            r"opacity\s{0,4}:\s{0,4}0(?![.\d])|[\s;\"']color\s{0,4}:\s{0,4}(?:white|#fff|transparent)|(?<=div|pan)\shidden(?=[\s=>]))"
+            r"[^<>]{0,200}>[^<]{12}"
         ),
     ),
     (

@@ -11,26 +11,40 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from mcpsync.host.lexicon import (
+    ASK,
     BEFORE,
+    DESTINATION,
     DISCARD,
+    FILE,
     FOREIGN,
     FREE,
+    HIDE,
     LEXICON,
+    MODEL,
     NOT,
+    NOW,
+    OTHER,
     PERSON,
+    READ,
     REVEAL,
     RULES,
+    SAID,
     SECRET,
     SEND,
+    STEALTH,
+    SYSTEM,
     TELL,
+    VOID,
     YOU,
 )
 from mcpsync.host.phrases import MARKERS, SHAPES
+from mcpsync.host.schemes import SCHEMES
 from mcpsync.host.unmask import unmask
 from mcpsync.types import Tool
 
@@ -69,8 +83,9 @@ _COMMA = frozenset(",、")
 _AFTER_END = 6
 _CHINESE = "\u3040"
 """From here on, a comma stands between clauses of their own, as a full stop elsewhere."""
-_APART = re.compile(r"(?<![^\W_])(?:[^\W\d_][ \t.\-_*|/+~,·•]{1,3}){3,}[^\W\d_](?![^\W_])")
-_LETTER_GAPS = re.compile(r"(?<=\S)[ .\-_*|/+~,·•](?=\S)")
+_APART = re.compile(r"(?<![^\W_])(?:[^\W\d_](?:[^\w\r\n]|_){1,3}){3,}[^\W\d_](?![^\W_])")
+_LETTER_GAPS = re.compile(r"(?<=\S)(?:[^\w\r\n]|_)(?=\S)")
+_DASH_BETWEEN = re.compile(r"(?<=[^\W_])(?:[^\w\s]|_)(?=[^\W_])")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NO_LETTER = re.compile("[^a-z]+")
 _DIGITS_FOR_LETTERS = str.maketrans("013457@$!|", "oieastasil")
@@ -96,20 +111,29 @@ _COMPACT = (
     ),
     ("jailbreak", re.compile("doanythingnow|youarenowdan")),
 )
+_TURNABLE = (
+    *("ignore", "disregard", "forget", "reveal", "tell", "previous", "instructions", "instruction", "rules", "system"),
+    *("prompt", "password", "passwords", "secret", "user"),
+)
 _TURNED = frozenset(
-    coder(word)
-    for word in ("ignore", "disregard", "previous", "instructions", "instruction", "prompt", "password")
-    for coder in (lambda word: word[::-1], lambda word: codecs.encode(word, "rot13"))
+    coder(word) for word in _TURNABLE for coder in (lambda word: word[::-1], lambda word: codecs.encode(word, "rot13"))
 )
 
 _FOREIGN_SHAPES: Tuple[Tuple[str, Tuple[int, ...], int, int], ...] = tuple(
     (category, tuple(idea << FOREIGN for idea in ideas), window, least)
     for category, ideas, window, least in (
-        ("instruction override", (DISCARD, RULES, BEFORE | YOU), 9, 3),
+        ("instruction override", (DISCARD, RULES, BEFORE | YOU | SYSTEM), 9, 2),
+        ("instruction override", (DISCARD, SAID, BEFORE | SYSTEM), 9, 3),
+        ("instruction override", (VOID, RULES, BEFORE | YOU | SYSTEM), 9, 3),
         ("prompt leak", (REVEAL, RULES, YOU), 8, 2),
-        ("concealment", (NOT, TELL, PERSON), 7, 3),
-        ("exfiltration", (SEND, SECRET, PERSON | BEFORE), 8, 3),
-        ("jailbreak", (NOT, FREE, YOU), 8, 3),
+        ("concealment", (NOT, TELL, PERSON), 8, 3),
+        ("concealment", (STEALTH,), 0, 1),
+        ("concealment", (HIDE, PERSON, OTHER), 6, 3),
+        ("exfiltration", (SEND, SECRET, PERSON | BEFORE | DESTINATION | MODEL), 9, 3),
+        ("exfiltration", (FILE, READ, SEND), 16, 3),
+        ("jailbreak", (NOT, FREE, YOU), 9, 3),
+        ("jailbreak", (NOW, YOU, MODEL), 8, 3),
+        ("consent bypass", (NOT, ASK, PERSON), 6, 3),
     )
 )
 
@@ -153,7 +177,11 @@ def _categories(plain: str) -> Iterator[str]:
 
 def _together(run: re.Match[str]) -> str:
     """Letters set apart, as words again: a wider gap is one between words."""
-    return _LETTER_GAPS.sub("", run.group())
+    letters = run.group()
+    dashed = _DASH_BETWEEN.findall(letters)
+    if len(dashed) * 3 > len(letters):  # so a space is one between words, too
+        return letters.replace(Counter(dashed).most_common(1)[0][0], "")
+    return _LETTER_GAPS.sub("", letters)
 
 
 def _in_words(tokens: List[str]) -> Iterator[str]:
@@ -163,7 +191,7 @@ def _in_words(tokens: List[str]) -> Iterator[str]:
     for token in set(tokens):
         for _, bits in LEXICON[token][0]:
             every |= bits
-    shapes = [shape for shape in SHAPES if all(every & need for need in shape.needs)]
+    shapes = [shape for shape in (*SHAPES, *SCHEMES) if all(every & need for need in shape.needs)]
     foreign = [shape for shape in _FOREIGN_SHAPES if all(every & need for need in shape[1])]
     if not shapes and not foreign:
         return  # most texts
@@ -294,6 +322,8 @@ def _texts(value: Any) -> List[str]:
         if isinstance(node, str):
             if node not in _TYPES:
                 texts.append(node)
+                if len(node) > _SHORT_KEY and " " not in node:
+                    texts.append(_words_of(node))
         elif isinstance(node, (dict, Mapping)):  # the quick answer first
             texts += [_words_of(key) for key in node if isinstance(key, str) and len(key) > _SHORT_KEY]
             waiting += [(depth + 1, each) for each in _reversed(node.values())]
@@ -313,6 +343,8 @@ def _pieces(value: Any, path: str) -> Iterator[Tuple[str, str]]:
             raise _TooLarge
         if isinstance(node, str):
             yield path, node
+            if " " not in node:
+                yield path, _words_of(node)
         elif isinstance(node, Mapping):
             for key in node:
                 if isinstance(key, str) and len(key) > _SHORT_KEY:

@@ -49,12 +49,19 @@ _FAR_BELOW = re.compile(r"[\r\n\x0b\x0c\u2028\u2029]{40}\S")
 _SPACES = re.compile(r"[ \t]+")
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,}={0,2}")
+_BASE64_ALONE = re.compile(rb"[A-Za-z0-9+/_-]{20,}={0,2}")
 _HEX = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{2}[ :]?){12,}")
 _BINARY = re.compile(r"(?:[01]{8}[ ,]?){8,}")
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}[^%\s]{0,12}){4,}")
-_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2})(?:.{0,3}?(?:\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2})){3,}")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
+_MORSE = re.compile(r"(?<![.\-])(?:[.\-]{1,5}[ /|]{1,4}){8,}[.\-]{1,5}(?![.\-])")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,31});")
+
+_MORSE_CODE = (
+    *(".-", "-...", "-.-.", "-..", ".", "..-.", "--.", "....", "..", ".---", "-.-", ".-..", "--"),
+    *("-.", "---", ".--.", "--.-", ".-.", "...", "-", "..-", "...-", ".--", "-..-", "-.--", "--.."),
+)
+_MORSE_LETTERS = {code: chr(97 + index) for index, code in enumerate(_MORSE_CODE)}
 
 # Letters of other scripts, and some of none, that look like a Latin one.
 _ALIKE: Dict[int, str] = {
@@ -106,7 +113,7 @@ def unmask(text: str) -> Plain:
     """A text as a model may read it."""
     tricks: Set[str] = set()
     hidden: List[str] = []
-    if _FAR_AWAY.search(text) or _FAR_BELOW.search(_SPACES.sub("", text)):
+    if _FAR_AWAY.search(text) or (len(text.splitlines()) > 20 and _FAR_BELOW.search(_SPACES.sub("", text))):
         tricks.add("text pushed out of sight")
     if _TERMINAL.search(text):
         tricks.add("terminal control characters")
@@ -149,25 +156,36 @@ def _decoded(text: str) -> List[str]:
             found.append(_from_base64(match.group()))
         for match in list(_HEX.finditer(text))[:_MOST_DECODED]:
             found.append(_readable(bytes.fromhex(re.sub("[ :]", "", match.group()))))
-    if "0" in text:
+    if "01" in text:  # so begin the bits of each letter
         for match in list(_BINARY.finditer(text))[:_MOST_DECODED]:
             bits = re.sub("[ ,]", "", match.group())
             found.append(_readable(bytes(int(bits[at : at + 8], 2) for at in range(0, len(bits), 8))))
     if "%" in text and _PERCENT.search(text):
         found.append(unquote(text))
-    if "\\" in text and _ESCAPED.search(text):
+    if "\\" in text and len(_ESCAPE.findall(text)) > 1:
         found.append(_ESCAPE.sub(lambda match: chr(int(match.group(1) or match.group(2), 16)), text))
+    if " .-" in text or " -." in text or " .." in text:
+        found.extend(_from_morse(match.group()) for match in list(_MORSE.finditer(text))[:_MOST_DECODED])
     if "&" in text and _ENTITY.search(text):
         found.append(html.unescape(text))
     return [each for each in found if each]
 
 
-def _from_base64(text: str) -> str:
+def _from_morse(text: str) -> str:
+    return " ".join(
+        "".join(_MORSE_LETTERS.get(letter, "") for letter in word.split()) for word in re.split(r"\s{2,}|[/|]", text)
+    )
+
+
+def _from_base64(text: str, again: bool = True) -> str:
     standard = text.rstrip("=").replace("-", "+").replace("_", "/")
     try:
-        return _readable(base64.b64decode(standard + "=" * (-len(standard) % 4)))
+        data = base64.b64decode(standard + "=" * (-len(standard) % 4))
     except (binascii.Error, ValueError):
         return ""
+    if again and _BASE64_ALONE.fullmatch(data):  # encoded twice
+        return _from_base64(data.decode("ascii"), again=False)
+    return _readable(data)
 
 
 def _readable(data: bytes) -> str:

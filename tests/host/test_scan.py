@@ -1,7 +1,9 @@
 """The scan against texts of many kinds: hostile ones found, benign ones left alone. Real servers: `tests/interop`.
 
-``corpus/hostile_first.json`` was written while the scanner was, ``hostile_later.json`` (163 texts) when it was thought
-done: 88 % of those were found at first. After what they taught, ``hostile_last.json`` (65 texts) was written: 95 %.
+``corpus/hostile_first.json`` was written while the scanner was, ``hostile_later.json`` (163 texts) when it was
+thought done: 88 % of those were found at first. After what they taught, ``hostile_last.json`` (65 texts) was written:
+95 %. Those of ``hostile_harder_*.json`` avoid the usual phrases; each was written after what the one before it had
+taught, and found at first to 51, 77, 79 and 75 %.
 """
 
 from __future__ import annotations
@@ -27,24 +29,31 @@ def hostile(name: str) -> List[Tuple[str, str]]:
     return [(category, text) for category, texts in content.items() for text in texts]
 
 
-@pytest.mark.parametrize(
-    ("name", "share"), [("hostile_first.json", 1.0), ("hostile_later.json", 0.97), ("hostile_last.json", 0.95)]
-)
+WRITTEN_AFTER = ("later", "last", "harder_1", "harder_2", "harder_3", "harder_4")
+
+
+@pytest.mark.parametrize(("name", "share"), [("first", 1.0), *((name, 0.95) for name in WRITTEN_AFTER)])
 def test_hostile_texts_are_found(name: str, share: float) -> None:
-    texts = hostile(name)
-    missed = [text for _, text in texts if not scan_text(text)]
+    texts = hostile("hostile_%s.json" % name)
+    missed = [text for _, text in texts if not scan([text])]
     assert len(missed) <= (1 - share) * len(texts), missed
 
 
 def test_there_are_enough_of_them() -> None:
-    names = ("hostile_first.json", "hostile_later.json", "hostile_last.json")
-    texts = [text for name in names for _, text in hostile(name)]
-    assert len(set(texts)) >= 390
+    first, *after = ({text for _, text in hostile("hostile_%s.json" % name)} for name in ("first", *WRITTEN_AFTER))
+    assert len(first) >= 150
+    assert len(set().union(*after)) >= 600
 
 
-@pytest.mark.parametrize("text", json.loads((CORPUS / "benign.json").read_text(encoding="utf-8")))
+BENIGN = [
+    *json.loads((CORPUS / "benign.json").read_text(encoding="utf-8")),
+    *(text for _, text in hostile("benign_later.json")),
+]
+
+
+@pytest.mark.parametrize("text", BENIGN)
 def test_benign_texts_are_left_alone(text: str) -> None:
-    assert scan_text(text) == []
+    assert scan([text]) == []
 
 
 # -- where it looks ----------------------------------------------------------------------------------------------
