@@ -15,7 +15,7 @@ from mcpsync.connection.open_call import OpenCall, ResultTypes
 from mcpsync.connection.watchdog import Watchdog
 from mcpsync.core.rounds import Again, Ask, Done, Extended, Failed, Rounds, Visit, questions_in
 from mcpsync.deadline import Deadline, Timeouts
-from mcpsync.errors import ClientClosed, ConnectionLost, HttpError
+from mcpsync.errors import ClientClosed, ConnectionLost, HttpError, McpError
 
 __all__ = ["Further"]
 
@@ -91,6 +91,9 @@ class Further:
             if not self._send_next(link, call, params):
                 call.wait()
             return self._requests(call, params)
+        except McpError as error:
+            error.located(call.link.name if call.link is not None else None, method, call.request_id)
+            raise
         finally:
             call.method, call.wanted = own, wanted
 

@@ -145,6 +145,21 @@ def test_what_goes_wrong_is_the_calls_failure(ask: Ask) -> None:
         assert error.value.server == client.name
 
 
+def test_an_error_of_the_function_names_the_call_and_one_of_its_requests_that_request(ask: Ask) -> None:
+    def complain(result: Dict[str, Any], call: OpenCall) -> Any:
+        call.request("vouchers/redeem", {"voucher": "v1"})
+        raise mcpsync.ProtocolError("this voucher is stale")
+
+    for function, method in (
+        (complain, "tools/call"),
+        (lambda result, call: call.request("vouchers/redeem", {}), "vouchers/redeem"),
+    ):
+        with vouchers(function) as (_, client):
+            with pytest.raises(mcpsync.McpError) as error:
+                ask(client)
+            assert error.value.method == method
+
+
 def test_the_time_of_the_call_goes_on(ask: Ask) -> None:
     def patient(result: Dict[str, Any], call: OpenCall) -> Any:
         call.wait(30)

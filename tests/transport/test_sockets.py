@@ -7,9 +7,11 @@ import os
 import select
 import socket
 import ssl
+import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
@@ -213,6 +215,23 @@ def test_close_sends_what_waits_and_then_the_end_of_the_stream() -> None:
     assert connection.sink.losses.empty()
 
 
+def test_what_the_server_says_at_the_end_of_the_stream_is_still_read() -> None:
+    connection, theirs = given()
+
+    def answer_the_end() -> None:
+        while theirs.recv(65536):
+            pass
+        theirs.sendall(b'{"last":1}\n')
+        theirs.close()
+
+    answering = threading.Thread(target=answer_the_end, name="answering")
+    answering.start()
+    connection.send(b"{}")
+    connection.close()
+    answering.join(PATIENCE)
+    assert connection.sink.next() == b'{"last":1}'
+
+
 def test_close_does_not_wait_long_for_a_server_that_stays() -> None:
     connection, theirs = given()
     with theirs:
@@ -315,6 +334,25 @@ def test_a_forked_child_leaves_the_connection_to_its_parent(kind: str) -> None:
         assert answer["result"] == {"params": "after the fork", "notes": []}
         connection.close()
         assert connection.sink.losses.empty()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
+def test_a_forked_child_has_no_end_of_the_connection() -> None:
+    ours, theirs = socket.socketpair()
+    inode = os.readlink("/proc/self/fd/%d" % ours.fileno())
+    connection = harness.Connected(SocketTransport(lambda deadline: ours))
+    with theirs:
+        child = os.fork()
+        if child == 0:
+            code = 2
+            try:
+                connection.transport.after_fork()
+                left = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
+                code = left.count(inode)
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        connection.close()
 
 
 def test_the_contract_runs_over_a_connection_that_is_given() -> None:
