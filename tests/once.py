@@ -40,6 +40,7 @@ ONCE = (
     "tests/host/test_names.py",
     "tests/host/test_scan.py",
     "tests/host/test_schema_*",
+    "tests/schema/*",
     # a process for each line
     "tests/cli/test_c*",
     "tests/cli/test_demo.py",

@@ -85,7 +85,7 @@ class Resources:
         name = node.get("$id")
         modern = inside.dialect.modern
         if isinstance(name, str) and (modern or "$ref" not in node):
-            uri, fragment = urldefrag(_joined(inside.uri, name))
+            uri, fragment = _joined(inside.uri, name)
             if name.startswith("#"):
                 inside.anchors[fragment] = node  # draft-07; 2020-12 does not allow it
             elif node is not inside.root or inside.uri != uri:
@@ -118,7 +118,7 @@ class Resources:
         """
         if reference.startswith("#"):  # nearly all of them; taking a URI apart costs a multiple
             return self._place(reference, reference[1:], inside)
-        uri, fragment = urldefrag(_joined(inside.uri, reference))
+        uri, fragment = _joined(inside.uri, reference)
         resource = self._by_uri.get(uri)
         if resource is None:
             document = dialects.document(uri)
@@ -144,14 +144,16 @@ class Resources:
         return Target(resource.anchors[name], resource, name if name in resource.dynamic else "")
 
 
-def _joined(base: str, reference: str) -> str:
+def _joined(base: str, reference: str) -> Tuple[str, str]:
+    """The URI that is meant, and the fragment."""
     if len(base) + len(reference) > _MOST_URI:
         raise Unusable(
             "the URI %.100r and what it is relative to have more than %d characters" % (reference, _MOST_URI)
         )
     if reference.startswith("#"):  # urljoin does not know that every URI can have a fragment
-        return base + reference
+        return base, reference[1:]
     try:
-        return urljoin(base, reference)
+        uri, fragment = urldefrag(urljoin(base, reference))
     except ValueError:
         raise Unusable("the $ref %.100r is no URI" % reference) from None
+    return uri, fragment

@@ -81,10 +81,9 @@ def shown(value: Any) -> str:
         return "%.60r" % value[:_MOST_SHOWN]
     if isinstance(value, (dict, list)):
         return described(value)
-    return {True: "true", False: "false", None: "null"}[value] if value in _WORDS else repr(value)
-
-
-_WORDS = (True, False, None)
+    if value is None or isinstance(value, bool):
+        return {True: "true", False: "false", None: "null"}[value]
+    return repr(value)
 
 
 def described(value: Any) -> str:

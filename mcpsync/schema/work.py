@@ -2,7 +2,8 @@
 
 A step is a schema applied to a value, a property looked up, an item walked past: a fraction of a microsecond each.
 What takes longer is charged with more before it is done. Small values get a fixed number of steps; a large one gets
-more, by how many values are in it, so that the cost stays linear in what a server sent, within a limit of time.
+more, by how many values are in it, so that the cost stays linear in what a server sent, within a limit of time. That
+is the thread's own: how busy the machine is does not make a value invalid.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ STEPS = 40_000
 """For any value."""
 STEPS_PER_VALUE = 10
 SECONDS = 1.0
-"""For the steps that its size earns a value, however large it is; the fixed ones take some hundredths."""
+"""Of this thread's processor time, for the steps that its size earns a value; the fixed ones take some hundredths."""
 _TEXT_PER_VALUE = 16
 DEPTH = 200
 """Schemas that are being applied within one another: each takes a few frames of Python's stack."""
@@ -92,7 +93,7 @@ class Work:
         value: Any,
         steps: int = STEPS,
         per_value: int = STEPS_PER_VALUE,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.thread_time,
     ) -> None:
         self.left = steps
         self._per_value = per_value

@@ -75,7 +75,7 @@ def test_contents(client: mcpsync.Client) -> None:
     assert message.annotations.priority == 1.0 and message.annotations.audience == ["user", "assistant"]
     assert isinstance(picture, ImageContent) and picture.mime_type == "image/png"
 
-    weather = client.call_tool("get-structured-content", {"location": "Chicago"})
+    weather = client.call_tool("get-structured-content", {"location": "Chicago"}, validate="strict")
     assert weather.structured == {"temperature": 36, "conditions": "Light rain / drizzle", "humidity": 82}
     assert json.loads(weather.text) == weather.structured
 

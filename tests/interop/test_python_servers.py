@@ -71,7 +71,7 @@ def test_an_era_that_it_does_not_have(mcp1_command: List[str]) -> None:
 
 
 def test_tools_and_their_progress(client: mcpsync.Client, side: Side) -> None:
-    result = client.call_tool("add", {"a": 19, "b": 23})
+    result = client.call_tool("add", {"a": 19, "b": 23}, validate=mcpsync.Validation("strict", arguments=True))
     assert (result.text, result.structured) == ("42", {"result": 42})
     assert client.call_tool("echo", {"text": "hé\u2028\U0001f40d"}).text == "hé\u2028\U0001f40d"
     with pytest.raises(mcpsync.ToolError, match="boom") as caught:

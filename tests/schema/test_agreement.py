@@ -117,19 +117,19 @@ def agrees(schema: Any, value: Any, reference: Any) -> bool:
         return True
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(whole(modern, {}), VALUES)
 def test_2020_12(schema: Any, value: Any) -> None:
     assert agrees(schema, value, jsonschema.Draft202012Validator)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(whole(draft_7, {"$schema": "http://json-schema.org/draft-07/schema#"}), VALUES)
 def test_draft_7(schema: Any, value: Any) -> None:
     assert agrees(schema, value, jsonschema.Draft7Validator)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.fixed_dictionaries(
         {},
