@@ -165,3 +165,45 @@ def test_what_is_a_schema(schema: Any, dialect: str) -> None:
     except Unusable:
         used = False
     assert used == valid
+
+
+EVERYTHING = [
+    None, True, 0, 1, 2.0, 2.5, "", "a", "ab", "1", [], [1], [1, 2], ["a", 1, None], [1, 1.0], [[1], [1]],
+    [{"a": 1}, 5], {}, {"a": 1}, {"a": "x", "b": 2}, {"b": 1}, {"a": 1, "c1": 2}, {"ab": [1], "a": None},
+    {"a": {"b": 1}}, {"a": 5, "b": []},
+]  # fmt: skip
+COLLECTED = [
+    {"properties": {"a": True}, "unevaluatedProperties": False},
+    {"anyOf": [{"properties": {"a": {}}}, {"properties": {"b": {"type": "integer"}}}], "unevaluatedProperties": False},
+    {"oneOf": [{"properties": {"a": {"type": "integer"}}}, {"required": ["b"]}], "unevaluatedProperties": False},
+    {"if": {"required": ["b"]}, "then": {"properties": {"a": True, "b": True}}, "unevaluatedProperties": {"const": 1}},
+    {"if": {"properties": {"a": {"const": 1}}, "required": ["a"]}, "else": False, "unevaluatedProperties": False},
+    {"patternProperties": {"^a": True}, "unevaluatedProperties": False},
+    {"anyOf": [{"additionalProperties": {"type": "integer"}}, {}], "unevaluatedProperties": False},
+    {"dependentSchemas": {"a": {"properties": {"a": True, "b": True}}}, "unevaluatedProperties": False},
+    {"anyOf": [{"required": ["b"], "unevaluatedProperties": True}, {}], "unevaluatedProperties": False},
+    {"not": {"properties": {"a": True}, "unevaluatedProperties": False}},
+    {"propertyNames": {"maxLength": 1}, "minProperties": 1},
+    {"patternProperties": {"a$": {"type": "integer"}}, "additionalProperties": {"type": "array"}},
+    {"properties": {"a": {"type": "string"}}, "additionalProperties": False},
+    {"prefixItems": [{"const": 1}], "unevaluatedItems": False},
+    {"anyOf": [{"prefixItems": [True, True]}, {"prefixItems": [True]}], "unevaluatedItems": {"type": "string"}},
+    {"contains": {"type": "integer"}, "unevaluatedItems": {"type": "string"}},
+    {"contains": {"type": "integer"}, "minContains": 2},
+    {"contains": {"type": "integer"}, "minContains": 0, "maxContains": 1},
+    {"allOf": [{"items": {"type": "integer"}}], "unevaluatedItems": False},
+    {"prefixItems": [True], "items": False},
+    {"uniqueItems": True, "type": ["array", "object"]},
+    {"enum": [1, [1, 2], {"a": 1}, "a", None, True]},
+    {"dependentSchemas": {"a": {"required": ["b"]}}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", COLLECTED, ids=str)
+def test_what_was_looked_at(schema: Any) -> None:
+    """Each keyword that applies schemas, over values of every kind."""
+    reference = jsonschema.Draft202012Validator(schema)
+    ours = Validator(schema)
+    verdicts = [reference.is_valid(value) for value in EVERYTHING]
+    assert [ours.mismatch(value) is None for value in EVERYTHING] == verdicts
+    assert len(set(verdicts)) == 2
