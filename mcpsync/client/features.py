@@ -127,15 +127,18 @@ class Features:
         if timeout is not DEFAULT or on_progress is not None or meta is not None or log_level is not None:
             wanted = self._wants(timeout, on_progress, meta, log_level)
         params = {"name": name, "arguments": arguments} if arguments is not None else {"name": name}
-        judge: Optional[Judge] = None
         if validate is not None or self._validation is not None:
             judge, wanted = self._judge(name, arguments, validate, wanted)
+            result = ToolResult(self._connection.request("tools/call", params, wanted))
+            if check and result.is_error:
+                raise _tool_error(self.name, name, result)
+            if judge is not None:
+                judge(result)
+            return result
         raw = self._connection.request("tools/call", params, wanted)
         result = ToolResult(raw)
         if check and "isError" in raw and result.is_error:
             raise _tool_error(self.name, name, result)
-        if judge is not None:
-            judge(result)
         return result
 
     def submit(
