@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Callable, Iterator, List, TypeVar
+from typing import Callable, Dict, Iterator, List, TypeVar
 
 import pytest
 
@@ -53,6 +53,12 @@ def mcp1_command() -> List[str]:
 def fastmcp4_command() -> List[str]:
     """How to start ``servers/fastmcp4_server.py`` (both eras)."""
     return _had(peers.fastmcp4_command)
+
+
+@pytest.fixture(scope="session")
+def scanned_commands() -> Dict[str, List[str]]:
+    """How to start the servers that are there to be listed, by package."""
+    return _had(peers.scanned_commands)
 
 
 @pytest.fixture(scope="session")

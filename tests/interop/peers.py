@@ -9,6 +9,7 @@ two runs at once do not disturb each other.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 HERE = Path(__file__).resolve().parent
 SERVERS = HERE / "servers"
@@ -79,6 +80,21 @@ def model_apis_command() -> List[str]:
     return [python, str(SERVERS / "model_apis.py")]
 
 
+def scanned_commands() -> Dict[str, List[str]]:
+    """Real servers that are started to be listed, by package: of ``npm_scanned`` and ``requirements/scanned.txt``."""
+    node = _node("scanned servers")
+    modules = _npm_folder("scanned servers", "npm_scanned") / "node_modules"
+    commands = {}
+    for package in json.loads((HERE / "npm_scanned" / "package.json").read_text())["dependencies"]:
+        programs = json.loads((modules / package / "package.json").read_text(encoding="utf-8"))["bin"]
+        program = programs if isinstance(programs, str) else next(iter(programs.values()))
+        commands[package] = [node, str(modules / package / program)]
+    python, _ = _python_command("scanned")
+    for package in ("mcp-server-fetch", "mcp-server-git", "mcp-server-time"):
+        commands[package] = [python, "-m", package.replace("-", "_")]
+    return commands
+
+
 def chromium_paths() -> Tuple[str, str]:
     """Where Chromium is, and its chromedriver."""
     found = [shutil.which(name) for name in ("chromium", "chromedriver")]
@@ -109,8 +125,8 @@ def _python_command(peer: str) -> List[str]:
     return [str(_venv_python(folder)), str(SERVERS / ("%s_server.py" % peer))]
 
 
-def _npm_folder(peer: str) -> Path:
-    wanted = [HERE / "npm" / "package.json", HERE / "npm" / "package-lock.json"]
+def _npm_folder(peer: str, folder: str = "npm") -> Path:
+    wanted = [HERE / folder / "package.json", HERE / folder / "package-lock.json"]
     npm = shutil.which("npm")
     if npm is None:
         raise PeerUnavailable("%s: there is no npm on PATH" % peer)
@@ -122,7 +138,7 @@ def _npm_folder(peer: str) -> Path:
         quiet = ["--ignore-scripts", "--no-audit", "--no-fund"]
         _run([npm, "ci", *quiet], peer, "npm ci", cwd=folder)
 
-    return _made("npm", [file.read_bytes() for file in wanted], build)
+    return _made(folder, [file.read_bytes() for file in wanted], build)
 
 
 def _made(name: str, ingredients: Sequence[bytes], build: Callable[[Path], None]) -> Path:
@@ -199,6 +215,7 @@ def main() -> int:
         "mcp2": mcp2_command,
         "mcp1": mcp1_command,
         "fastmcp4": fastmcp4_command,
+        "servers for the scan": scanned_commands,
     }
     missing = 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
