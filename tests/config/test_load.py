@@ -290,6 +290,12 @@ class TestWhatIsWrong:
         assert config.servers["in"].enabled
         assert remarks(config, "error") == ["tools.mcp_servers.out.%s: must be at most %d seconds" % (key, most)]
 
+    def test_names_of_the_layout_that_bounds_them(self) -> None:
+        names = ["a", "A-1.b_2", "a b", "a/b", "\u00e4"]
+        config = load({"tools": {"mcp_servers": {name: {"command": "x"} for name in names}}})
+        assert [name for name in names if config.servers[name].enabled] == ["a", "A-1.b_2"]
+        assert "letters, digits, '.', '-' and '_'" in str(config.servers["a/b"].error)
+
     @pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\x1b[0m", "a\x00", "a\u2028b", "\ud800"])
     def test_names_that_spoil_a_terminal(self, name: str) -> None:
         config = load({"mcpServers": {name: {"command": "x"}, "good": {"command": "x"}}})

@@ -8,7 +8,9 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from mcpsync import Host, Timeouts
+from mcpsync.config import load
 from mcpsync.export import reading
+from tests.host.inside import inside, tool
 from tests.host.watching import DEMO, QUICK, entry, host_of, row
 from tests.peers.scripted import peer
 
@@ -156,3 +158,14 @@ def test_results_are_rendered_for_the_model(tmp_path: Any) -> None:
     with host_of({"peer": entry(peer(tmp_path, show).command)}) as host:
         message = host.dispatch("openai", tool_call("mcp__peer__show"))
         assert message["content"] == 'look:\n[image: image/png]\n[structuredContent]\n{\n  "n": 1\n}'
+
+
+def test_annotations_and_titles_are_passed_on() -> None:
+    hints = {"title": "Files, all", "readOnlyHint": True, "openWorldHint": False}
+    with Host(load({"mcpServers": {}})) as host:
+        host.connect_all({"files": inside([tool("list", title="List files", annotations=hints)])})
+        listed = host.tools()[0]
+        assert (listed.name, listed.definition.title) == ("mcp__files__list", "List files")
+        assert listed.definition.annotations is not None
+        assert listed.definition.annotations.to_wire() == hints
+        assert listed.risk == "exec"  # a stranger's hint lowers nothing
