@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from mcpsync.host.lexicon import (
     ASK,
@@ -87,8 +87,17 @@ _APART = re.compile(r"(?<![^\W_])(?:[^\W\d_](?:[^\w\r\n]|_){1,3}){3,}[^\W\d_](?!
 _LETTER_GAPS = re.compile(r"(?<=\S)(?:[^\w\r\n]|_)(?=\S)")
 _DASH_BETWEEN = re.compile(r"(?<=[^\W_])(?:[^\w\s]|_)(?=[^\W_])")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_NO_LETTER = re.compile("[^a-z]+")
-_DIGITS_FOR_LETTERS = str.maketrans("013457@$!|", "oieastasil")
+
+
+class _LettersAlone(Dict[int, Optional[int]]):
+    """For :meth:`str.translate`: small letters stay, digits become the letters that they stand for, all else goes."""
+
+    def __missing__(self, code: int) -> None:
+        return None
+
+
+_LETTERS_ALONE = _LettersAlone({code: code for code in range(ord("a"), ord("z") + 1)})
+_LETTERS_ALONE.update(str.maketrans("013457@$!|", "oieastasil"))
 _COMPACT = (
     (
         "instruction override",
@@ -166,7 +175,7 @@ def _categories(plain: str) -> Iterator[str]:
     plain = _APART.sub(_together, plain)
     tokens = _TOKEN.findall(plain)
     yield from _in_words(tokens)
-    letters = _NO_LETTER.sub("", plain.translate(_DIGITS_FOR_LETTERS))
+    letters = plain.translate(_LETTERS_ALONE)
     for category, pattern in _COMPACT:
         if pattern.search(letters):
             yield category
