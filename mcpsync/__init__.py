@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcpsync.connection.future import CallFuture
     from mcpsync.connection.hooks import Hook
     from mcpsync.connection.settings import Limits
+    from mcpsync.core.cache import ResponseCache
     from mcpsync.deadline import Timeouts
     from mcpsync.errors import (
         ApprovalRefused,
@@ -78,6 +79,7 @@ _HOME = {
     "Host": "mcpsync.host",
     "Limits": "mcpsync.connection.settings",
     "OAuth": "mcpsync.auth.oauth",
+    "ResponseCache": "mcpsync.core.cache",
     "Timeouts": "mcpsync.deadline",
     "Validation": "mcpsync.client.validating",
     "connect": "mcpsync.client",
@@ -120,6 +122,7 @@ __all__ = [
     "RequestCancelled",
     "RequestTimeout",
     "ResourceNotFound",
+    "ResponseCache",
     "RpcError",
     "SchemaMismatch",
     "Timeouts",

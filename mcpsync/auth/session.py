@@ -164,6 +164,12 @@ class Session:
         return self._reason is not None
 
     @property
+    def token(self) -> Optional[str]:
+        """The access token that requests are signed with at the moment."""
+        signed = self._signed
+        return None if signed is None else signed.token
+
+    @property
     def credentials(self) -> Optional[Credentials]:
         """What requests are signed with at the moment."""
         signed = self._signed

@@ -86,6 +86,9 @@ class Client(Features):
     :param callbacks: where all of these run, but for observer and hooks: ``"pool"`` (threads of the library),
         ``"caller"`` (the thread that waits in a call), or a function that has a UI loop run a callable soon
     :param log_level: from which the server shall log, as ``"info"``
+    :param cache: whether listings and resources are kept for as long as the server says that they stay fresh
+        (2026-07-28), or a :class:`~mcpsync.ResponseCache` with other bounds. What is kept is shared, so it cannot be
+        changed
     :param extensions: extensions to declare: their settings by name, an :class:`~mcpsync.types.Extension`, or a list
         of both
     :param result_types: values of ``resultType`` that they add, for results that are given as they come
@@ -128,8 +131,10 @@ class Client(Features):
         self._options = Options(**options)
         self._held = Held()
         self._definitions, self._validation = watched(self._options.validate)
-        self._connection, self._signing = build(target, self._options, self._held, self._definitions)
-        self._connection.list_tools = partial(list_tools_anew, self._connection, self._options.page_limit)
+        self._connection, self._signing, self._caching = build(target, self._options, self._held, self._definitions)
+        self._connection.list_tools = partial(
+            list_tools_anew, self._connection, self._options.page_limit, self._caching
+        )
         self._wanted = Wanted(self._connection.timeouts)
         self._closed = False
         self._finalizer = weakref.finalize(self, _forgotten, self._connection)
@@ -162,6 +167,8 @@ class Client(Features):
         self._finalizer.detach()
         deadline = Deadline(self._options.timeouts.close if timeout is None else timeout)
         self._connection.close(timeout)
+        if self._caching is not None:
+            self._caching.clear()
         if self._signing.account is not None:
             self._signing.account.session.close(deadline)
 
@@ -195,7 +202,12 @@ class Client(Features):
         :raises ConfigError: the client has no ``auth`` that can
         """
         forbid_blocking()
-        return self._signing.required_account(self.name).logout()
+        account = self._signing.required_account(self.name)
+        try:
+            return account.logout()
+        finally:
+            if self._caching is not None:
+                self._caching.clear()
 
     @property
     def credentials(self) -> Optional[Credentials]:
@@ -306,7 +318,7 @@ class Client(Features):
 
         Specification: `server/utilities/pagination`.
         """
-        return self._iterate(Listing(method, key, params=params), read, timeout)
+        return self._paged(Listing(method, key, params=params), read, timeout, "bypass")
 
     def notify(self, method: str, params: Optional[Mapping[str, Any]] = None) -> None:
         """Send any notification."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
 
+from mcpsync.client.caching import Caching, check_use
 from mcpsync.client.listeners import skipped
 from mcpsync.client.options import Options, check_level
 from mcpsync.client.paging import PROMPTS, RESOURCES, TEMPLATES, TOOLS, Listing, pages
@@ -11,7 +12,7 @@ from mcpsync.connection.call import Wanted
 from mcpsync.connection.future import CallFuture
 from mcpsync.core.jsonrpc import METHOD_NOT_FOUND
 from mcpsync.deadline import Deadline, Timeouts
-from mcpsync.errors import InvalidMessage, McpError, RpcError, ToolError
+from mcpsync.errors import InvalidMessage, InvalidParams, McpError, RpcError, ToolError
 from mcpsync.types.result import ToolResult
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Features:
     _wanted: Wanted
     _definitions: Optional[Definitions] = None
     _validation: Optional[Validation] = None
+    _caching: Optional[Caching]
 
     @property
     def name(self) -> str:
@@ -79,22 +81,25 @@ class Features:
 
     # -- tools -------------------------------------------------------------------------------------------------
 
-    def list_tools(self, *, timeout: Timeout = DEFAULT) -> List[Tool]:
+    def list_tools(self, *, timeout: Timeout = DEFAULT, cache: str = "use") -> List[Tool]:
         """All tools, from all pages. Empty if the server has none.
 
         :param timeout: for each page; ``Timeouts.total`` bounds all of them together
+        :param cache: ``"use"`` what the server said is fresh still (2026-07-28), ``"refresh"`` it, or ``"bypass"``:
+            ask, and keep nothing of the answer. The same for the other listings
         :raises PageLimit: with what was collected
 
         Specification: `server/tools`, "Listing Tools".
         """
-        return list(self.iter_tools(timeout=timeout))
+        from mcpsync.types import Tool
 
-    def iter_tools(self, *, timeout: Timeout = DEFAULT) -> Iterator[Tool]:
+        return self._list(TOOLS, Tool.from_wire, timeout, cache)
+
+    def iter_tools(self, *, timeout: Timeout = DEFAULT, cache: str = "use") -> Iterator[Tool]:
         """As :meth:`list_tools`, each page fetched when it is needed."""
         from mcpsync.types import Tool
 
-        tools = self._iterate(TOOLS, Tool.from_wire, timeout)
-        return tools if self._definitions is None else self._definitions.noted(tools, self._connection)
+        return self._paged(TOOLS, Tool.from_wire, timeout, cache)
 
     def call_tool(
         self,
@@ -179,31 +184,35 @@ class Features:
 
     # -- resources ---------------------------------------------------------------------------------------------
 
-    def list_resources(self, *, timeout: Timeout = DEFAULT) -> List[Resource]:
+    def list_resources(self, *, timeout: Timeout = DEFAULT, cache: str = "use") -> List[Resource]:
         """All resources, from all pages. Empty if the server has none.
 
         Specification: `server/resources`, "Listing Resources".
         """
-        return list(self.iter_resources(timeout=timeout))
+        from mcpsync.types import Resource
 
-    def iter_resources(self, *, timeout: Timeout = DEFAULT) -> Iterator[Resource]:
+        return self._list(RESOURCES, Resource.from_wire, timeout, cache)
+
+    def iter_resources(self, *, timeout: Timeout = DEFAULT, cache: str = "use") -> Iterator[Resource]:
         """As :meth:`list_resources`, each page fetched when it is needed."""
         from mcpsync.types import Resource
 
-        return self._iterate(RESOURCES, Resource.from_wire, timeout)
+        return self._paged(RESOURCES, Resource.from_wire, timeout, cache)
 
-    def list_resource_templates(self, *, timeout: Timeout = DEFAULT) -> List[ResourceTemplate]:
+    def list_resource_templates(self, *, timeout: Timeout = DEFAULT, cache: str = "use") -> List[ResourceTemplate]:
         """All templates of resources, from all pages. Empty if the server has none.
 
         Specification: `server/resources`, "Resource Templates".
         """
-        return list(self.iter_resource_templates(timeout=timeout))
+        from mcpsync.types import ResourceTemplate
 
-    def iter_resource_templates(self, *, timeout: Timeout = DEFAULT) -> Iterator[ResourceTemplate]:
+        return self._list(TEMPLATES, ResourceTemplate.from_wire, timeout, cache)
+
+    def iter_resource_templates(self, *, timeout: Timeout = DEFAULT, cache: str = "use") -> Iterator[ResourceTemplate]:
         """As :meth:`list_resource_templates`, each page fetched when it is needed."""
         from mcpsync.types import ResourceTemplate
 
-        return self._iterate(TEMPLATES, ResourceTemplate.from_wire, timeout)
+        return self._paged(TEMPLATES, ResourceTemplate.from_wire, timeout, cache)
 
     def read_resource(
         self,
@@ -212,16 +221,38 @@ class Features:
         timeout: Timeout = DEFAULT,
         on_progress: Optional[Callable[[Progress], Any]] = None,
         meta: Optional[Mapping[str, Any]] = None,
+        cache: str = "use",
     ) -> ReadResult:
         """Read a resource.
 
+        :param meta: further keys for ``_meta``; the cache is bypassed then
+        :param cache: ``"use"``, ``"refresh"`` or ``"bypass"``, as in :meth:`list_tools`
         :raises ResourceNotFound, InvalidParams: there is none (by revision)
 
         Specification: `server/resources`, "Reading Resources".
         """
         from mcpsync.types import ReadResult
 
-        return self._typed(ReadResult.from_wire, "resources/read", {"uri": uri}, timeout, on_progress, meta)
+        caching, method, key = self._caching, "resources/read", ("resources/read", uri)
+        check_use(cache)
+        if caching is None or meta is not None or cache == "bypass":
+            return self._typed(ReadResult.from_wire, method, {"uri": uri}, timeout, on_progress, meta)
+        if cache == "use":
+            kept: Optional[ReadResult] = caching.fresh(key)
+            if kept is not None:
+                return kept
+        wanted = self._wants(timeout, on_progress)
+        ticket = caching.begin(key, wanted)
+        try:
+            result = self._connection.request(method, {"uri": uri}, wanted)
+            read = ReadResult.from_wire(result)
+        except McpError as error:
+            error.located(self.name, method)
+            stale: Optional[ReadResult] = caching.stale(error, key) if cache == "use" else None
+            if stale is not None:
+                return stale
+            raise
+        return caching.keep(self._connection, ticket, wanted, result, read)  # type: ignore[no-any-return]
 
     def subscribe_resource(
         self, uri: str, function: Optional[Callable[[str], Any]] = None, *, timeout: Optional[float] = None
@@ -258,18 +289,20 @@ class Features:
 
     # -- prompts and completion --------------------------------------------------------------------------------
 
-    def list_prompts(self, *, timeout: Timeout = DEFAULT) -> List[Prompt]:
+    def list_prompts(self, *, timeout: Timeout = DEFAULT, cache: str = "use") -> List[Prompt]:
         """All prompts, from all pages. Empty if the server has none.
 
         Specification: `server/prompts`, "Listing Prompts".
         """
-        return list(self.iter_prompts(timeout=timeout))
+        from mcpsync.types import Prompt
 
-    def iter_prompts(self, *, timeout: Timeout = DEFAULT) -> Iterator[Prompt]:
+        return self._list(PROMPTS, Prompt.from_wire, timeout, cache)
+
+    def iter_prompts(self, *, timeout: Timeout = DEFAULT, cache: str = "use") -> Iterator[Prompt]:
         """As :meth:`list_prompts`, each page fetched when it is needed."""
         from mcpsync.types import Prompt
 
-        return self._iterate(PROMPTS, Prompt.from_wire, timeout)
+        return self._paged(PROMPTS, Prompt.from_wire, timeout, cache)
 
     def get_prompt(
         self,
@@ -411,9 +444,39 @@ class Features:
             error.located(self.name, method)
             raise
 
-    def _iterate(self, listing: Listing, read: Callable[[Any], T], timeout: Timeout) -> Iterator[T]:
-        for page in pages(self._connection, listing, read, self._options.page_limit, self._timeouts(timeout)):
-            yield from page
+    def _list(self, listing: Listing, read: Callable[[Any], T], timeout: Timeout, cache: str) -> List[T]:
+        """All items of a listing."""
+        caching, limit, method = self._caching, self._options.page_limit, listing.method
+        if caching is None or cache != "use":
+            return list(self._paged(listing, read, timeout, cache))
+        kept = caching.listed(method, limit)
+        if kept is not None:
+            return kept
+        begun = caching.fresh((method, None)) is not None
+        try:
+            try:
+                return list(self._paged(listing, read, timeout, cache))
+            except InvalidParams:
+                if not begun:
+                    raise
+                # a kept page named a cursor that the server does not know any more
+                return list(self._paged(listing, read, timeout, "refresh"))
+        except McpError as error:
+            stale = caching.stale_list(error, method, limit)
+            if stale is None:
+                raise
+            return stale
+
+    def _paged(self, listing: Listing, read: Callable[[Any], T], timeout: Timeout, cache: str) -> Iterator[T]:
+        """The items of a listing, each page of which is got when it is needed."""
+        check_use(cache)
+        caching = None if cache == "bypass" else self._caching
+        own, limit = self._timeouts(timeout), self._options.page_limit
+        found = pages(self._connection, listing, read, limit, own, caching, cache == "use")
+        items = (item for page in found for item in page)
+        if self._definitions is None or listing is not TOOLS:
+            return items
+        return self._definitions.noted(items, self._connection)  # type: ignore[arg-type,return-value]
 
 
 def _typed_progress(connection: Connection, on_progress: Callable[[Progress], Any]) -> Callable[[Dict[str, Any]], Any]:

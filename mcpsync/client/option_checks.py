@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict
 from mcpsync.client.extending import is_extensions
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.settings import Limits
+from mcpsync.core.cache import ResponseCache
 from mcpsync.deadline import Timeouts
 from mcpsync.errors import ConfigError
 
@@ -52,6 +53,13 @@ def _is_limits(value: Any) -> bool:
     return isinstance(value, Limits) and all(map(_is_count, value))
 
 
+def _is_cache(value: Any) -> bool:
+    if not isinstance(value, ResponseCache):
+        return isinstance(value, bool)
+    counts = _is_count(value.entries) and _is_count(value.bytes)
+    return counts and _is_wait(value.longest) and _is_wait(value.stale_if_error) and isinstance(value.listen, bool)
+
+
 def _is_backoff(value: Any) -> bool:
     return isinstance(value, Backoff) and isinstance(value.delays, tuple) and all(map(_is_wait, value.delays))
 
@@ -89,6 +97,7 @@ _KINDS: Dict[str, _Kind] = {
     "on_notification": _FUNCTION,
     "on_state": _FUNCTION,
     "hooks": _Kind(_is_hooks, "a list of objects with the methods of mcpsync.Hook"),
+    "cache": _Kind(_is_cache, "True, False or a mcpsync.ResponseCache of positive numbers"),
     "extensions": _Kind(is_extensions, "a mapping of names to settings, or a list of mcpsync.Extension", optional=True),
     "result_types": _Kind(_is_words, "a set of strings"),
     "limits": _Kind(_is_limits, "a mcpsync.connection.settings.Limits of positive whole numbers"),

@@ -18,6 +18,7 @@ from typing import (
     Union,
 )
 
+from mcpsync.client.caching import Caching, caching_for
 from mcpsync.client.extending import extending
 from mcpsync.client.handlers import (
     capabilities_for,
@@ -33,9 +34,12 @@ from mcpsync.client.target import factory_for, is_http, name_of, verdict_key
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.connection import Connection
 from mcpsync.connection.dispatch import Callbacks
+from mcpsync.connection.observer import KEEPS_NOTHING
 from mcpsync.connection.questions import Handler
 from mcpsync.connection.settings import Limits, Settings
+from mcpsync.core.cache import ResponseCache
 from mcpsync.core.era import LEGACY
+from mcpsync.core.subscriptions import LIST_CHANGES
 from mcpsync.deadline import Timeouts
 from mcpsync.errors import ConfigError
 
@@ -80,6 +84,7 @@ class Options(NamedTuple):
     callbacks: Callbacks = "pool"
     # protocol
     log_level: Optional[str] = None
+    cache: Union[bool, ResponseCache] = True
     extensions: Optional[ExtensionsOption] = None
     result_types: FrozenSet[str] = frozenset()
     validate: Union[str, Validation] = "off"
@@ -129,8 +134,8 @@ def watched(validate: Union[str, Validation]) -> Tuple[Optional[Definitions], Op
 
 def build(
     target: Target, options: Options, held: Held, definitions: Optional[Definitions] = None
-) -> Tuple[Connection, Signing]:
-    """The connection to a target, and who signs its requests.
+) -> Tuple[Connection, Signing, Optional[Caching]]:
+    """The connection to a target, who signs its requests, and what keeps its results.
 
     :param held: takes the user's functions
     :param definitions: remembers the schemas of tools
@@ -143,6 +148,8 @@ def build(
     handlers = _handlers(options, held)
     extensions = extending(options.extensions, options.result_types, held)
     listeners = _listeners(options, held, definitions)
+    caching = caching_for(options, signing)
+    listens = isinstance(options.cache, ResponseCache) and options.cache.listen
     try:
         connection = Connection(
             Settings(
@@ -163,11 +170,12 @@ def build(
                 gap=listeners.gap,
                 log_level=options.log_level,
                 verdict_key=verdict_key(target, options),
-                lists=listeners.lists,
+                lists=frozenset(LIST_CHANGES.values()) if listens else listeners.lists,
                 result_types=extensions.result_types,
                 hooks=tuple((held.handle(hook.before), held.handle(hook.after)) for hook in options.hooks),
                 senders=_EXCHANGE_SENDERS if is_http(target, options.transport) else 1,
                 on_state=held.optional(options.on_state),
+                keeper=KEEPS_NOTHING if caching is None else caching,
                 observer=None if options.observer is None else _HeldObserver(options.observer, held),
                 signed_in=None if signing.account is None else signing.account.session.look,
                 limits=options.limits,
@@ -179,7 +187,7 @@ def build(
     listeners.attach(connection)
     connection.listeners = listeners
     signing.attach(connection)
-    return connection, signing
+    return connection, signing, caching
 
 
 def check_level(level: Optional[str]) -> None:

@@ -6,14 +6,16 @@ Specification: `server/utilities/pagination` of every revision: cursors are opaq
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, TypeVar
 
+from mcpsync.client.caching import Page
 from mcpsync.connection.call import Wanted
 from mcpsync.core.headers import mirrors_of
 from mcpsync.deadline import Deadline, Timeouts
-from mcpsync.errors import InvalidMessage, MethodNotFound, PageLimit, RequestTimeout
+from mcpsync.errors import InvalidMessage, InvalidParams, MethodNotFound, PageLimit, RequestTimeout
 
 if TYPE_CHECKING:
+    from mcpsync.client.caching import Caching
     from mcpsync.connection.connection import Connection
 
 __all__ = ["PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "Listing", "list_tools_anew", "pages"]
@@ -48,8 +50,14 @@ TEMPLATES = Listing("resources/templates/list", "resourceTemplates", "resources"
 
 
 def pages(
-    connection: Connection, listing: Listing, read: Callable[[Any], T], limit: int, timeouts: Timeouts
-) -> Iterator[List[T]]:
+    connection: Connection,
+    listing: Listing,
+    read: Callable[[Any], T],
+    limit: int,
+    timeouts: Timeouts,
+    caching: Optional[Caching] = None,
+    use: bool = False,
+) -> Iterator[Sequence[T]]:
     """The pages of a listing, each fetched when it is asked for.
 
     A server without the capability has nothing to list, and neither has one that declares it and does not know
@@ -58,6 +66,8 @@ def pages(
     :param read: makes an item; one that it refuses is left out, with a warning
     :param limit: the most pages
     :param timeouts: ``call`` for each page, ``total`` for all of them
+    :param caching: keeps the pages
+    :param use: take those from there that are fresh
     :raises PageLimit: there are more pages, or a cursor came back
     :raises RequestTimeout: the total time is over
     """
@@ -69,25 +79,27 @@ def pages(
         return
     deadline = Deadline(timeouts.total)
     collected: List[T] = []
-    params = dict(listing.params)
+    cursor: Any = None
     seen: Set[str] = set()
     for _ in range(limit):
-        try:
-            result = connection.request(listing.method, params, _wanted(connection, listing, timeouts, deadline))
-        except MethodNotFound:
-            if seen or listing.capability is None:
-                raise
+        page = caching.fresh((listing.method, cursor)) if use and caching is not None else None
+        if page is None:
+            wanted = _wanted(connection, listing, timeouts, deadline)
+            try:
+                page = _fetch(connection, listing, read, cursor, wanted, caching)
+            except MethodNotFound:
+                if seen or listing.capability is None:
+                    raise
+                return
+        collected += page.items
+        yield page.items
+        cursor = page.cursor
+        if cursor is None:
             return
-        page = _items(connection, listing, result, read)
-        collected += page
-        yield page
-        cursor = result.get("nextCursor")
         if not isinstance(cursor, str):
-            if cursor is not None:
-                raise InvalidMessage(
-                    "nextCursor is %.100r, which is no text" % (cursor,), server=connection.name, method=listing.method
-                )
-            return
+            raise InvalidMessage(
+                "nextCursor is %.100r, which is no text" % (cursor,), server=connection.name, method=listing.method
+            )
         if cursor in seen:
             raise PageLimit(
                 "the cursor %.100r came back after %d pages, which would never end" % (cursor, len(seen) + 1),
@@ -96,7 +108,6 @@ def pages(
                 method=listing.method,
             )
         seen.add(cursor)
-        params = {**listing.params, "cursor": cursor}
     raise PageLimit(
         "there are more than %d pages; raise page_limit if that is right" % limit,
         partial=collected,
@@ -105,12 +116,41 @@ def pages(
     )
 
 
-def list_tools_anew(connection: Connection, limit: int, timeouts: Timeouts) -> None:
+def list_tools_anew(connection: Connection, limit: int, caching: Optional[Caching], timeouts: Timeouts) -> None:
     """Fetch the tools for what they say of headers alone."""
     from mcpsync.types import Tool
 
-    for _ in pages(connection, TOOLS, Tool.from_wire, limit, timeouts):
+    for _ in pages(connection, TOOLS, Tool.from_wire, limit, timeouts, caching):
         pass
+
+
+def _fetch(
+    connection: Connection,
+    listing: Listing,
+    read: Callable[[Any], T],
+    cursor: Optional[str],
+    wanted: Wanted,
+    caching: Optional[Caching],
+) -> Page:
+    """Request one page."""
+    params = listing.params if cursor is None else {**listing.params, "cursor": cursor}
+    if caching is None:
+        return _read_page(connection, listing, connection.request(listing.method, params, wanted), read)
+    ticket = caching.begin((listing.method, cursor), wanted)
+    try:
+        result = connection.request(listing.method, params, wanted)
+    except InvalidParams:
+        if cursor is not None:
+            caching.drop(listing.method)  # the page that named the cursor, and those beside it
+        raise
+    page = _read_page(connection, listing, result, read)
+    if not isinstance(page.cursor, (str, type(None))):
+        return page  # which the caller refuses
+    return caching.keep(connection, ticket, wanted, result, page)  # type: ignore[no-any-return]
+
+
+def _read_page(connection: Connection, listing: Listing, result: Dict[str, Any], read: Callable[[Any], T]) -> Page:
+    return Page(tuple(_items(connection, listing, result, read)), result.get("nextCursor"))
 
 
 def _wanted(connection: Connection, listing: Listing, timeouts: Timeouts, deadline: Deadline) -> Wanted:

@@ -36,9 +36,10 @@ class Wanted:
     :ivar log_level: from which the server shall log about this request (modern)
     :ivar plain: nothing has to be prepared before the request is sent
     :ivar spent: seconds of its time that are gone already
+    :ivar further: gets an item when the call takes more than its first request; None: nobody wants to know
     """
 
-    __slots__ = ("length", "log_level", "meta", "on_progress", "plain", "progress", "spent", "timeouts")
+    __slots__ = ("further", "length", "log_level", "meta", "on_progress", "plain", "progress", "spent", "timeouts")
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class Wanted:
         self.log_level = log_level
         self.plain = on_progress is None and timeouts.total is None
         self.spent = 0.0
+        self.further: Optional[List[str]] = None
 
     def with_meta(self, meta: Mapping[str, Any]) -> Wanted:
         """The same with these keys for ``_meta``."""
@@ -67,6 +69,7 @@ class Wanted:
         """The same, by a call that so much more of its time is gone of: for its connection, or for a first request."""
         later = Wanted(self.timeouts, self.on_progress, self.meta, self.log_level)
         later.spent = self.spent + seconds
+        later.further = self.further
         if self.timeouts.idle is None and self.length is not None:
             later.length = max(_LEAST_SECONDS, self.length - seconds)
         return later

@@ -209,6 +209,7 @@ class Connection(LinkedConnection):
         self._link = None
         self._build()
         self.subscriptions.inherit(uris)
+        self._keeper.after_fork()
         if self.listeners is not None:
             self.listeners.after_fork()
         if self.state != "new":

@@ -61,6 +61,8 @@ class Further:
         :param params: of its first request
         :raises McpError: whatever ended it
         """
+        if call.wanted.further is not None:
+            call.wanted.further.append(call.method)
         self._endings.between.add(call)
         try:
             result = self._requests(call, params)

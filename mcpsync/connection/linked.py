@@ -85,6 +85,7 @@ class LinkedConnection(Owner):
         self._settings = settings
         self.name = settings.name
         self.timeouts = settings.timeouts
+        self._keeper = settings.keeper
         self.server: Dict[str, Any] = {}
         self.log_level = settings.log_level
         self.listeners: Any = None
@@ -139,7 +140,8 @@ class LinkedConnection(Owner):
             Hooks(settings.hooks) if settings.hooks else None,
         )
         self.subscriptions = Subscriptions(
-            self.name, self._calls, self._endings, self.watchdog, self._links, settings.gap, settings.backoff
+            *(self.name, self._calls, self._endings, self.watchdog, self._links),
+            *(settings.gap, self._keeper.missed, settings.backoff),
         )
         self._restoring = Restoring(
             self.name, self._calls, self.subscriptions, self._links, settings.lists, settings.timeouts.connect
@@ -289,6 +291,7 @@ class LinkedConnection(Owner):
             if not self._closed and lost is None:
                 self.server = agreed.server
                 self._last_error = None
+                self._keeper.missed()  # before anybody can ask over it
                 self._link = link
                 self._stands_since = time.monotonic()
                 self._unused_id = None
@@ -424,6 +427,7 @@ class LinkedConnection(Owner):
         self._inbound.on_event(link, event)
 
     def _notified(self, method: str, params: Dict[str, Any]) -> None:
+        self._keeper.notified(method, params)
         if method == "notifications/subscriptions/acknowledged":
             self.subscriptions.acknowledged(params)
         elif not self.subscriptions.brings(params):
@@ -435,6 +439,7 @@ class LinkedConnection(Owner):
             current = self._link is link
             if current:
                 self._link = None
+                self._keeper.missed()
                 self._previous_link = link
                 self._last_error = cause
                 if self._upkeep is not None:
@@ -478,6 +483,7 @@ class LinkedConnection(Owner):
                     self._link = link
                     return False
                 link.released = True
+                self._keeper.missed()
                 self._previous_link = link
                 self._set_state("dormant")
                 if self._upkeep is not None:

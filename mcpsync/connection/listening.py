@@ -84,6 +84,7 @@ class Listening:
     :param links: opens it
     :param wanted: gives what is wanted at the moment
     :param reopened: called when a stream was opened again, on the worker: something may have been missed
+    :param ended: called at once when a stream ended, on whatever thread noticed; must be quick
     :param backoff: when that is tried
     """
 
@@ -96,6 +97,7 @@ class Listening:
         links: Workers,
         wanted: Callable[[], Filter],
         reopened: Callable[[], None],
+        ended: Callable[[], None],
         backoff: Backoff,
     ) -> None:
         self._name = name
@@ -105,6 +107,7 @@ class Listening:
         self._links = links
         self._wanted = wanted
         self._reopened = reopened
+        self._ended = ended
         self._backoff = backoff
         self._lock = RLock()  # guards all fields below
         self._serial = 0
@@ -208,6 +211,8 @@ class Listening:
             if standing and time.monotonic() - stream.since >= max(self._backoff.delays, default=0.0):
                 self._failures = 0
         stream.settle()
+        if standing:
+            self._ended()
         if standing and not successors:
             self._reopen_later(stream.link, "the server ended the subscription")
 

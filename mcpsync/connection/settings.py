@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional
 from mcpsync.connection.backoff import Backoff
 from mcpsync.connection.dispatch import DEFAULT_WAITING, Callbacks
 from mcpsync.connection.hooks import Pair
-from mcpsync.connection.observer import Observer
+from mcpsync.connection.observer import KEEPS_NOTHING, Keeper, Observer
 from mcpsync.connection.open_call import NO_RESULT_TYPES, ResultTypes
 from mcpsync.connection.questions import Handler
 from mcpsync.deadline import Timeouts
@@ -54,6 +54,7 @@ class Settings(NamedTuple):
     :ivar senders: threads for what must travel without delaying anyone: one keeps the order, exchanges need several
     :ivar on_state: the user's callback for state changes
     :ivar observer: told of them at once
+    :ivar keeper: told what makes results out of date
     :ivar signed_in: whether somebody has signed in since that was necessary; None: nothing would know
     """
 
@@ -75,6 +76,7 @@ class Settings(NamedTuple):
     senders: int = 1
     on_state: Optional[Callable[[str], Any]] = None
     observer: Optional[Observer] = None
+    keeper: Keeper = KEEPS_NOTHING
     signed_in: Optional[Callable[[], bool]] = None
     limits: Limits = Limits()
     backoff: Backoff = Backoff()

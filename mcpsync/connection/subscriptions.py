@@ -38,6 +38,7 @@ class Subscriptions:
     :param watchdog: waits before a stream that ended is opened again
     :param links: opens it
     :param gap: called when notifications may have been missed, with the lists concerned
+    :param ended: called at once when a stream ended, from which on they may be; must be quick
     :param backoff: when a stream that ended is opened again
     """
 
@@ -49,6 +50,7 @@ class Subscriptions:
         watchdog: Watchdog,
         links: Workers,
         gap: Callable[[FrozenSet[str]], None],
+        ended: Callable[[], None],
         backoff: Backoff,
     ) -> None:
         self._name = name
@@ -57,7 +59,7 @@ class Subscriptions:
         self._lists: FrozenSet[str] = frozenset()
         self._uris: FrozenSet[str] = frozenset()
         self._listening = Listening(
-            name, calls, endings, watchdog, links, self._wanted, lambda: gap(self._lists), backoff
+            name, calls, endings, watchdog, links, self._wanted, lambda: gap(self._lists), ended, backoff
         )
 
     def want_lists(self, lists: FrozenSet[str]) -> None:

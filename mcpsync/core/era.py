@@ -57,6 +57,7 @@ class Revision(NamedTuple):
     :ivar roots_changed: ``notifications/roots/list_changed`` exists
     :ivar elicitation: none, forms, or forms and URLs
     :ivar url_elicitation_error: error -32042 asks to visit a URL first
+    :ivar caching: results say how long they stay fresh, and for whom
     """
 
     name: str
@@ -77,6 +78,7 @@ class Revision(NamedTuple):
     roots_changed: bool = True
     elicitation: str = "none"
     url_elicitation_error: bool = False
+    caching: bool = False
 
 
 _TABLE = (
@@ -106,6 +108,7 @@ _TABLE = (
         ping=False,
         roots_changed=False,
         elicitation="form and url",
+        caching=True,
     ),
 )
 

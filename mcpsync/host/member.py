@@ -324,7 +324,9 @@ class Member:
         seconds = max(_LEAST_LISTING, deadline.remaining() or 0.0)
         incomplete: Optional[PageLimit] = None
         try:
-            tools = self.client.list_tools(timeout=self.timeouts.override(call=seconds, idle=None, total=seconds))
+            tools = self.client.list_tools(
+                timeout=self.timeouts.override(call=seconds, idle=None, total=seconds), cache="bypass"
+            )
         except PageLimit as error:
             tools, incomplete = error.partial, error
         for tool in tools:

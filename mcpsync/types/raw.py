@@ -13,7 +13,15 @@ __all__ = ["RawView", "shortened"]
 
 T = TypeVar("T", bound="RawView")
 
-_SHORT = Repr()
+
+class _Short(Repr):
+    """Which goes by the names of types: frozen objects and arrays are shown as the plain ones."""
+
+    repr_FrozenDict = Repr.repr_dict
+    repr_FrozenList = Repr.repr_list
+
+
+_SHORT = _Short()
 _SHORT.maxstring = _SHORT.maxother = 120
 _SHORT.maxlevel = 3
 

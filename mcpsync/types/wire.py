@@ -44,11 +44,16 @@ else:
         return lambda cls: cls
 
 
-__all__ = ["JsonObject", "MetaWire", "Wire", "constant", "decode_base64"]
+__all__ = ["FROZEN", "JsonObject", "MetaWire", "Wire", "constant", "decode_base64"]
 
 T = TypeVar("T", bound="Record")
 
 _MISSING: Any = object()
+FROZEN = (
+    "this is shared by all who are given it from the response cache, and cannot be changed: copy.deepcopy() makes one "
+    "that can, and cache='bypass' fetches one"
+)
+"""The text of the ``TypeError`` that whoever changes a frozen value gets."""
 
 
 def constant(*, default: str, init: Literal[False] = False) -> Any:
@@ -198,6 +203,18 @@ class Record:
         for key, value in values["extra"].items():
             wire.setdefault(key, value)
         return wire
+
+    if not TYPE_CHECKING:  # which would take it for leave to set any attribute
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if type(self.__dict__) is not dict and name != "__dict__":  # see mcpsync.types.frozen
+                raise TypeError(FROZEN)
+            object.__setattr__(self, name, value)
+
+        def __delattr__(self, name: str) -> None:
+            if type(self.__dict__) is not dict:
+                raise TypeError(FROZEN)
+            object.__delattr__(self, name)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

@@ -30,6 +30,7 @@ def test_every_revision_is_legacy_or_modern():
         ("listen", MODERN),
         ("log_per_request", MODERN),
         ("result_type", MODERN),
+        ("caching", MODERN),
     ],
 )
 def test_which_revisions_have_it(column, expected):
