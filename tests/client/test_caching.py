@@ -521,3 +521,24 @@ def test_identity_of_who_signed_in() -> None:
         client.logout()
         with pytest.raises(mcpsync.McpError):
             names(client)
+
+
+def test_results_are_held_against_a_schema_that_is_kept() -> None:
+    shelf = Shelf()
+    original = shelf.result
+    output = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    tool = {"name": "work", "inputSchema": {"type": "object"}, "outputSchema": output}
+
+    def result(method: str, params: Dict[str, Any]) -> Dict[str, Any]:
+        if method == "tools/call":
+            return {"content": [], "structuredContent": {"n": params["arguments"]["n"]}}
+        return {**original(method, params), "tools": [tool]}
+
+    shelf.result = result  # type: ignore[method-assign]
+    with mcpsync.connect(shelf.stream(), validate="strict") as client:
+        for _ in range(2):
+            client.list_tools()
+            assert client.call_tool("work", {"n": 1}).structured == {"n": 1}
+            with pytest.raises(mcpsync.SchemaMismatch):
+                client.call_tool("work", {"n": "one"})
+    assert shelf.asked["tools/list"] == 1
