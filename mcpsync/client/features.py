@@ -480,11 +480,16 @@ class Features:
 
 
 def _typed_progress(connection: Connection, on_progress: Callable[[Progress], Any]) -> Callable[[Dict[str, Any]], Any]:
-    def tell(params: Dict[str, Any]) -> None:
-        from mcpsync.types import Progress
+    read: Optional[Callable[[Dict[str, Any]], Progress]] = None
 
+    def tell(params: Dict[str, Any]) -> None:
+        nonlocal read
+        if read is None:  # the types are loaded when they are needed
+            from mcpsync.types import Progress
+
+            read = Progress.from_wire
         try:
-            progress = Progress.from_wire(params)
+            progress = read(params)
         except InvalidMessage as error:
             skipped(connection, "unreadable progress", error)
         else:

@@ -16,9 +16,10 @@ a callable
 from __future__ import annotations
 
 import contextvars
+import functools
 import logging
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from threading import RLock, Thread, get_ident
 from typing import Any, Callable, Deque, Iterator, List, Optional, Union
@@ -77,10 +78,10 @@ class Lane:
         with self._lock:
             if last:
                 self._last.append(callback)
-            elif len(self._waiting) >= self._limit:
-                self._waiting[-1] = callback
-                return True
             else:
+                if len(self._waiting) >= self._limit:
+                    with suppress(IndexError):  # the turn under way may have taken it
+                        self._waiting.pop()
                 self._waiting.append(callback)
             if self._running:
                 return True
@@ -114,12 +115,15 @@ class Lane:
     def _run(self) -> None:
         left = self._turn
         while left is None or left > 0:
-            with self._lock:
-                queue = self._waiting or self._last
-                if not queue:
-                    self._running = False
-                    return
-                callback = queue.popleft()
+            try:
+                callback = self._waiting.popleft()  # atomic; the lock is for the end
+            except IndexError:
+                with self._lock:
+                    queue = self._waiting or self._last
+                    if not queue:
+                        self._running = False
+                        return
+                    callback = queue.popleft()
             finished = False
             try:
                 run_safely(callback)
@@ -353,9 +357,4 @@ class Dispatch:
 
 def in_context(callback: Callable[..., Any]) -> Callable[..., Any]:
     """The callback, bound to the ``contextvars`` context of this thread as it is now."""
-    context = contextvars.copy_context()
-
-    def run(*arguments: Any) -> Any:
-        return context.run(callback, *arguments)
-
-    return run
+    return functools.partial(contextvars.copy_context().run, callback)
