@@ -27,6 +27,7 @@ from mcpsync.errors import (
     RequestTimeout,
     TransportError,
 )
+from mcpsync.passing_threads import forks_wait_for_this_thread
 
 __all__ = ["Opened", "forget_verdict", "listen_again", "open_link", "recall_verdict", "remember_verdict"]
 
@@ -169,10 +170,12 @@ class _Opening:
         link = self.link
         frame = link.outgoing(data, probe.method)
 
+        def drive() -> None:
+            forks_wait_for_this_thread()
+            link.drive(frame, probe)
+
         try:
-            threading.Thread(
-                target=link.drive, args=(frame, probe), name="mcpsync-%s-opening" % link.name, daemon=True
-            ).start()
+            threading.Thread(target=drive, name="mcpsync-%s-opening" % link.name, daemon=True).start()
         except RuntimeError as error:
             raise ConnectFailed("no thread can be started for the exchange: %s" % error) from None
 

@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from typing import Callable, Deque, Optional, Set
 
+from mcpsync.passing_threads import forks_wait_for_this_thread
 from mcpsync.shield import Condition
 
 __all__ = ["Condition", "Workers", "forbid_blocking", "inner_thread", "is_inner", "runs_callbacks", "start_inner"]
@@ -64,6 +65,7 @@ def inner_thread(name: str, body: Callable[[], None]) -> threading.Thread:
         try:
             body()
         finally:
+            forks_wait_for_this_thread()
             _inner.discard(get_ident())
 
     return threading.Thread(target=run, name=name, daemon=True)
@@ -214,3 +216,4 @@ class Workers:
         finally:
             _inner.discard(ident)
             _calling.discard(ident)
+            forks_wait_for_this_thread()

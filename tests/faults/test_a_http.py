@@ -255,9 +255,6 @@ def reopens_in_a_child(folder: str, url: str, ca: str, era: str, ending: str) ->
     client.close()
 
 
-# On a busy machine the child of a client over TLS hangs now and then (twice in a thousand) in the making of its first
-# TLS context: a lock of OpenSSL's was taken, by another thread of the parent, when it forked.
-@pytest.mark.flaky(reruns=1)
 @pytest.mark.parametrize("ending", ["closed", "left open", "at once", "untouched"])
 def test_a8_fork_the_child_reopens_and_the_parents_session_lives_on(
     served: Any, tmp_path: Path, authority: Authority, ending: str
@@ -324,6 +321,31 @@ def calls_from_a_worker(task: Any) -> int:
 def test_a8_process_pools(method: str, tmp_path: Path) -> None:
     with HttpPeer(serving("legacy").server) as peer:
         run(works_in_a_pool, str(tmp_path), peer.url, method, helpers=[calls_from_a_worker], options=QUIET).check()
+
+
+def leaves_no_thread_behind_at_a_fork(folder: str, url: str, ca: str) -> None:
+    import os
+    import threading
+
+    import mcpsync
+
+    for _ in range(10):
+        client = mcpsync.connect(url, verify=ca, protocol="modern")
+        client.call_tool("echo", {"text": "x"})
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        there = {int(name) for name in os.listdir("/proc/self/task")}
+        assert there <= {thread.native_id for thread in threading.enumerate()}
+        wait_for(pid)
+        client.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at the threads of the system")
+def test_a8_no_fork_meets_a_thread_that_is_leaving_openssl(tmp_path: Path, authority: Authority) -> None:
+    with HttpPeer(serving("modern").server, authority.server()) as peer:
+        arguments = (str(tmp_path), peer.url, authority.ca)
+        run(leaves_no_thread_behind_at_a_fork, *arguments, helpers=[wait_for], options=QUIET).check()
 
 
 # -- A9 to A12 -------------------------------------------------------------------------------------------------

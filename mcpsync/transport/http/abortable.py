@@ -23,6 +23,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type
 
 import urllib3
 
+from mcpsync.passing_threads import forks_wait_for_this_thread
 from mcpsync.transport.http.exchange import Aborted, Connected, Exchange, StaleConnection, current
 
 __all__ = ["AbortableMixin", "let_go_after_fork", "make_abortable", "make_retries_abortable"]
@@ -111,6 +112,7 @@ class AbortableMixin:
         counted: List[bool] = []
 
         def run() -> None:
+            forks_wait_for_this_thread()
             try:
                 self._connect_in_turns(connect, exchange)
             except BaseException as error:  # all of them are raised again, on the thread that waits

@@ -9,6 +9,7 @@ from typing import Callable, Dict, Hashable, NamedTuple, Optional, Tuple, Type
 
 from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectFailed, ConnectionLost, ConnectTimeout, McpError, RequestTimeout
+from mcpsync.passing_threads import forks_wait_for_this_thread
 from mcpsync.transport.base import Request, Sink, StreamId
 from mcpsync.transport.http.abortable import let_go_after_fork
 from mcpsync.transport.http.clock import Clock
@@ -95,6 +96,7 @@ class Life:
         over = threading.Event()
 
         def say() -> None:
+            forks_wait_for_this_thread()
             try:
                 with exchange:
                     goodbye(exchange)

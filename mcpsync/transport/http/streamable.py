@@ -17,6 +17,7 @@ from typing import Callable, Dict, Mapping, Optional
 from mcpsync.core.sse import EventReader
 from mcpsync.deadline import FOREVER, Deadline
 from mcpsync.errors import ConnectionLost, McpError, RequestTimeout, SessionLost, described
+from mcpsync.passing_threads import forks_wait_for_this_thread
 from mcpsync.transport.base import Frame, Request, Sink, StreamId
 from mcpsync.transport.http.endpoint import Endpoint
 from mcpsync.transport.http.exchange import TIMED_OUT, Aborted, Exchange
@@ -373,7 +374,14 @@ class StreamableHttp:
             borrowed = self._reader_busy
             self._reader_busy = True
         if borrowed:
-            threading.Thread(target=body, name="mcpsync-%s-stream" % self._server, daemon=True).start()
+
+            def run() -> None:
+                try:
+                    body()
+                finally:
+                    forks_wait_for_this_thread()
+
+            threading.Thread(target=run, name="mcpsync-%s-stream" % self._server, daemon=True).start()
         else:
             self._commands.put(body)
         opened.wait(deadline.remaining())
