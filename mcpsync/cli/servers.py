@@ -24,7 +24,8 @@ from mcpsync.cli.arguments import Invocation, closest
 from mcpsync.cli.asking import Asker
 from mcpsync.cli.output import Output
 from mcpsync.client import Client
-from mcpsync.client.target import is_http
+from mcpsync.client.option_checks import foreign_to
+from mcpsync.client.target import is_http, kind_of
 from mcpsync.config import Config, ServerConfig, load
 from mcpsync.deadline import Timeouts
 from mcpsync.errors import ConfigError, ConnectFailed, InvalidMessage, McpError, RpcError
@@ -99,7 +100,7 @@ def find_servers(invocation: Invocation, output: Output) -> List[Server]:
             invocation.url,
             invocation,
             output,
-            headers=invocation.headers,
+            headers=invocation.headers or None,
             transport=invocation.transport,
             auth=_signing(invocation, output) if is_http(invocation.url, invocation.transport) else None,
         )
@@ -187,6 +188,9 @@ def make_client(
         from mcpsync.client.validating import Validation
 
         options["validate"] = Validation("strict", arguments=True)
+    options["env"] = {**(env or {}), **invocation.env}
+    # what one command line says for servers of several kinds; what it says for one is refused where it does not fit
+    foreign = {"auth", "env", "stderr"}.intersection(foreign_to(kind_of(target, options.get("transport") or "auto")))
     client = Client(
         target,
         name=name,
@@ -198,8 +202,7 @@ def make_client(
         ),
         elicitation=asker,
         callbacks="caller",
-        env={**(env or {}), **invocation.env},
-        **options,
+        **{option: value for option, value in options.items() if option not in foreign},
     )
     asker.server = client.name
     return client, asker

@@ -228,6 +228,8 @@ class Client(Features):
         self.close()
 
     def __repr__(self) -> str:
+        if "_connection" not in self.__dict__:
+            return "<mcpsync.Client: its options were refused>"
         return "<mcpsync.Client %r: %s>" % (self.name, self.state)
 
     def __reduce__(self) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Set
-from typing import TYPE_CHECKING, Any, Callable, Dict
+from typing import TYPE_CHECKING, Any, Callable, Dict, Tuple
 
 from mcpsync.client.extending import is_extensions
 from mcpsync.connection.backoff import Backoff
@@ -16,7 +16,7 @@ from mcpsync.errors import ConfigError
 if TYPE_CHECKING:
     from mcpsync.client.options import Options
 
-__all__ = ["check_options"]
+__all__ = ["check_options", "foreign_to", "refuse_foreign"]
 
 TRANSPORTS = ("auto", "http", "sse", "stdio", "stream")
 
@@ -131,3 +131,35 @@ def check_options(options: Options) -> None:
             if isinstance(value, (Mapping, list, tuple, Set)) and name not in _SHOWN:
                 given = "a %s of other things" % given
             raise ConfigError("%s takes %s, not %s" % (name, kind.named, given))
+
+
+_OF_HTTP = ("auth", "cert", "connections", "headers", "max_connections", "proxies", "session", "verify")
+_OF_COMMANDS = ("cwd", "env", "env_mode", "path_prepend", "stderr")
+
+
+def foreign_to(kind: str) -> Tuple[str, ...]:
+    """The options that mean nothing for a target of a kind.
+
+    :param kind: ``http``, ``command``, ``stream`` or ``factory``
+    """
+    return (() if kind == "http" else _OF_HTTP) + (() if kind == "command" else _OF_COMMANDS)
+
+
+def refuse_foreign(options: Options, kind: str, server: str) -> None:
+    """
+    :raises ConfigError: an option was given that would silently be of no use
+    """
+    for name in foreign_to(kind):
+        if getattr(options, name) != options._field_defaults[name]:
+            goes_with = "the URL of a server over HTTP" if name in _OF_HTTP else "a command"
+            raise ConfigError(
+                "%s goes with %s, and this is %s" % (name, goes_with, _KINDS_OF_TARGET[kind]), server=server
+            )
+
+
+_KINDS_OF_TARGET = {
+    "http": "the URL of a server over HTTP",
+    "command": "a command",
+    "stream": "a stream of messages on a Unix socket (over HTTP it is unix:///path/to.sock#/mcp)",
+    "factory": "a transport of your own",
+}

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
 from urllib.parse import urlsplit
 
+from mcpsync.client.option_checks import refuse_foreign
 from mcpsync.connection.opening import forget_verdict, recall_verdict, remember_verdict
 from mcpsync.core.era import LEGACY
 from mcpsync.errors import ConfigError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     Target = Union[Sequence[str], str, TransportFactory]
 
-__all__ = ["factory_for", "is_http", "name_of", "verdict_key"]
+__all__ = ["factory_for", "is_http", "kind_of", "name_of", "verdict_key"]
 
 
 def is_url(target: Any) -> bool:
@@ -36,6 +37,15 @@ def is_http(target: Any, transport: str) -> bool:
     :param transport: the option of that name
     """
     return is_url(target) and transport != "stream" and (transport != "auto" or _streamed(target) is None)
+
+
+def kind_of(target: Any, transport: str) -> str:
+    """``http``, ``command``, ``stream`` or ``factory``."""
+    if callable(target):
+        return "factory"
+    if is_url(target):
+        return "http" if is_http(target, transport) else "stream"
+    return "command"
 
 
 def _streamed(url: str) -> Optional[str]:
@@ -97,6 +107,7 @@ def factory_for(
     :param auth: signs requests to a URL
     :raises ConfigError: target or options are wrong
     """
+    refuse_foreign(options, kind_of(target, options.transport), name)
     if callable(target):
         return held.handle(target)
     if is_url(target):
@@ -140,8 +151,6 @@ def _socket(url: str, name: str, options: Options) -> Callable[[], Transport]:
         raise ConfigError("transport 'stream' takes the URL of a Unix socket: unix:///path/to.sock", server=name)
     if sys.platform == "win32":
         raise ConfigError("Unix sockets need a system that can poll them, which Windows cannot", server=name)
-    if options.headers or options.session is not None:
-        raise ConfigError("headers and session go with HTTP: unix:///path/to.sock#/mcp", server=name)
     max_message = options.max_message
 
     def dialling() -> Transport:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Union
 
 from mcpsync.config import Config, ServerConfig, load
+from mcpsync.config.inputs import Input
 from mcpsync.config.model import Policy
 from mcpsync.connection import lifetime
 from mcpsync.connection.threads import forbid_blocking
@@ -143,6 +144,7 @@ class Host(Serving):
         make = partial(_member, self._client_options, chosen, self._catalog, self._crew, self._schemas, self._safety)
         self._fleet = Fleet(make, self._crew, self._catalog)
         self._opened = self._closing = False
+        self._load: Callable[..., Config] = load
         self._finalizer = self._crew.end_with(self)
         given = self._safety.admitted(entries_of(config))
         self._fleet.change(lambda _: given)
@@ -153,16 +155,34 @@ class Host(Serving):
         source: Union[str, os.PathLike[str], Mapping[str, Any]],
         *,
         environ: Optional[Mapping[str, str]] = None,
+        dialect: Optional[str] = None,
+        workspace: Optional[str] = None,
+        inputs: Optional[Callable[[Input], Optional[str]]] = None,
+        on_missing: Optional[str] = None,
+        approved: Optional[Callable[[str, str], bool]] = None,
         **options: Any,
     ) -> Host:
         """A host of the servers in a config file.
 
-        :param source: path of a JSON or YAML file, or the same content as a mapping; see :func:`mcpsync.config.load`
+        The file is read in the same way when :meth:`apply_config` reads it again.
+
+        :param source: path of a JSON, YAML or TOML file, or the same content as a mapping
         :param environ: where the variables of ``${NAME}`` come from; by default this process's
+        :param dialect: the name of the file's layout, where it is not to be recognised
+        :param workspace: the project's folder, for ``${workspaceFolder}``
+        :param inputs: gives the value of an ``${input:id}``; None for none
+        :param on_missing: what becomes of a variable that is not set: ``error``, ``empty`` or ``keep``
+        :param approved: for a file that was found, not named: whether it may be used, by path and SHA-256; see
+            :func:`mcpsync.config.load`, which takes all of these
         :param options: those of :class:`Host`
         :raises ConfigError: the file cannot be read, or has no servers, or an option is wrong
         """
-        return cls(load(source, environ=os.environ if environ is None else environ), **options)
+        read = partial(
+            load, dialect=dialect, workspace=workspace, inputs=inputs, on_missing=on_missing, approved=approved
+        )
+        host = cls(read(source, environ=os.environ if environ is None else environ), **options)
+        host._load = read
+        return host
 
     @property
     def _members(self) -> Mapping[str, Member]:
@@ -259,6 +279,8 @@ class Host(Serving):
         self.close()
 
     def __repr__(self) -> str:
+        if "_fleet" not in self.__dict__:
+            return "<mcpsync.Host: its options were refused>"
         ready = sum(member.is_ready() for member in self._members.values())
         state = "closed" if self._closed else "%d of %d servers ready" % (ready, len(self._fleet.entries))
         return "<mcpsync.Host: %s>" % state
@@ -268,7 +290,7 @@ class Host(Serving):
             raise TypeError("the host has been opened: only a host that never was can be pickled")
         if any(entry.factory is not None or entry.source != "user" for entry in self._fleet.entries.values()):
             raise TypeError("servers were added to the host: only one of a config alone can be pickled")
-        return _unpickled, (self.config, self._arguments)
+        return _unpickled, (self.config, self._arguments, self._load)
 
     def after_fork(self) -> None:
         """In a forked child: threads and attempts are the parent's; servers are connected anew by their next use."""
@@ -354,7 +376,7 @@ class Host(Serving):
         if again is None:
             raise ConfigError("the host was not made of a file: give apply_config() the new config")
         if isinstance(again, (str, os.PathLike)):
-            again = load(again, environ=os.environ if environ is None else environ)
+            again = self._load(again, environ=os.environ if environ is None else environ)
         given = entries_of(again, environ=environ)
         before = self._safety.policy
         renewed = isinstance(again, Config) and self._given_policy is None and self._safety.adopt(again.policy)
@@ -441,8 +463,10 @@ class Host(Serving):
         raise ConfigError("server %r is not started: %s" % (server, row.error or row.state), file=row.file)
 
 
-def _unpickled(config: Config, arguments: Dict[str, Any]) -> Host:
-    return Host(config, **arguments)
+def _unpickled(config: Config, arguments: Dict[str, Any], load_again: Callable[..., Config]) -> Host:
+    host = Host(config, **arguments)
+    host._load = load_again
+    return host
 
 
 def _unstarted(entry: Entry) -> ServerStatus:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional
 
+from mcpsync.client.option_checks import TRANSPORTS, foreign_to
 from mcpsync.client.options import Options
+from mcpsync.client.target import kind_of
 from mcpsync.config import ServerConfig
 from mcpsync.deadline import Timeouts
 from mcpsync.errors import ConfigError
@@ -43,12 +45,19 @@ class ClientOptions:
         """
         own = {} if self._for_server is None else dict(self._for_server(server.name))
         _check(own, (*_OF_THE_CONFIG, *_OF_THE_HOST), server.name)
-        merged = {**self._options, **own}
+        foreign = foreign_to(_kind(server))  # what is for all servers is for those that it means something for
+        merged = {**{name: value for name, value in self._options.items() if name not in foreign}, **own}
         merged["timeouts"] = merged.get("timeouts", self.timeouts).override(**_said(server))
         for name, value in (("protocol", server.protocol), ("env_mode", server.env_mode)):
-            if value is not None:
+            if value is not None and name not in foreign:
                 merged[name] = value
         return merged
+
+
+def _kind(server: ServerConfig) -> str:
+    if server.url is not None:
+        return kind_of(server.url, server.transport if server.transport in TRANSPORTS else "auto")
+    return "command" if server.command else "factory"
 
 
 def _said(server: ServerConfig) -> Dict[str, Optional[float]]:

@@ -63,4 +63,4 @@ def test_a_stream_over_a_unix_socket() -> None:
         done = mcpsync("call", "add", "a=1", "b=2", "--url", at.url)
         assert (done.returncode, done.stdout.strip(), done.stderr) == (0, '{"sum": 3}', "")
         refused = mcpsync("ping", "--url", at.url, "--header", "A: b")
-        assert refused.returncode == 2 and "go with HTTP" in refused.stderr
+        assert refused.returncode == 2 and "over HTTP" in refused.stderr

@@ -211,7 +211,7 @@ def test_a_path_after_the_url_is_http_and_so_is_the_option(tmp_path: Path) -> No
     ("target", "options", "told"),
     [
         ("unix:///s.sock", {"auth": "oauth"}, "over HTTP"),
-        ("unix:///s.sock", {"headers": {"A": "b"}}, "go with HTTP"),
+        ("unix:///s.sock", {"headers": {"A": "b"}}, "over HTTP"),
         ("unix:///s.sock#/mcp", {"transport": "stream"}, "takes the URL of a Unix socket"),
         ("https://a.example/", {"transport": "stream"}, "takes the URL of a Unix socket"),
         (["true"], {"transport": "stream"}, "goes with a URL"),
