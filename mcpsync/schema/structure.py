@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
 from urllib.parse import unquote
 
-__all__ = ["LISTS", "MAPS", "ONE", "Path", "children", "follow", "size_problem"]
+__all__ = ["LISTS", "MAPS", "MOST_VALUES", "ONE", "Path", "children", "follow", "size_problem"]
 
 ONE = (
     *("additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "not", "propertyNames"),

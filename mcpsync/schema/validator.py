@@ -8,15 +8,16 @@ from mcpsync.schema import dialects
 from mcpsync.schema.compiler import Compiler
 from mcpsync.schema.dialects import Dialect
 from mcpsync.schema.resources import Resources
-from mcpsync.schema.structure import size_problem
+from mcpsync.schema.structure import MOST_VALUES, size_problem
 from mcpsync.schema.values import KINDS, described
-from mcpsync.schema.work import Check, Fault, TooMuchWork, Unusable, Work
+from mcpsync.schema.work import Check, Fault, TooMuchWork, Unusable, Work, count_of
 
 __all__ = ["Mismatch", "Validator"]
 
 _MOST_STEP = 60
 _MOST_PATH = 300
 _STEPS_TO_VERIFY = 60_000
+_MOST_UNKNOWN = 2 * MOST_VALUES
 
 
 class Mismatch(NamedTuple):
@@ -55,7 +56,15 @@ class Validator:
         _verify(schema, dialect)
         self._schema = schema
         resources = Resources()
-        self._check = Compiler(resources, lambda part: _verify(part, dialect)).compile(resources.add(schema))
+        self._unknown = 0
+        self._check = Compiler(resources, lambda part: self._verify_part(part, dialect)).compile(resources.add(schema))
+
+    def _verify_part(self, part: Any, dialect: Dialect) -> None:
+        """What a reference found where no schema is expected. Parts within parts are gone through again and again."""
+        self._unknown += count_of(part)
+        if self._unknown > _MOST_UNKNOWN:
+            raise Unusable("its references lead to too much that stands where no schema is expected")
+        _verify(part, dialect)
 
     def mismatch(self, value: Any) -> Optional[Mismatch]:
         """Where a value breaks the schema first; None if it does not.

@@ -9,9 +9,11 @@ is the thread's own: how busy the machine is does not make a value invalid.
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, List, Mapping, Optional, Sequence, Set, Union
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Set, TypeVar, Union
 
-__all__ = ["Check", "Evaluated", "Fault", "TooMuchWork", "Unusable", "Work"]
+__all__ = ["Check", "Evaluated", "Fault", "TooMuchWork", "Unusable", "Work", "count_of"]
+
+T = TypeVar("T")
 
 STEPS = 40_000
 """For any value."""
@@ -67,11 +69,22 @@ class Evaluated:
         self.prefix = 0
 
     def add(self, other: Evaluated) -> None:
-        """What another one has seen too."""
-        self.names |= other.names
+        """What another one has seen too; that one must not be used any more.
+
+        The smaller set goes into the larger: all of it was charged when it was made, and then so is this, however often
+        it is handed on.
+        """
+        self.names = _united(self.names, other.names)
         self.all_names = self.all_names or other.all_names
-        self.indexes |= other.indexes
+        self.indexes = _united(self.indexes, other.indexes)
         self.prefix = max(self.prefix, other.prefix)
+
+
+def _united(one: Set[T], other: Set[T]) -> Set[T]:
+    if len(one) < len(other):
+        one, other = other, one
+    one |= other
+    return one
 
 
 class Work:
@@ -119,7 +132,7 @@ class Work:
         :raises TooMuchWork: it has earned no more
         """
         if self._granted is None:
-            self._granted = self._per_value and self._per_value * _count(self._value)
+            self._granted = self._per_value and self._per_value * count_of(self._value)
             self._end = self._clock() + SECONDS
         while self.left < 0:
             if self._granted <= 0:
@@ -135,7 +148,7 @@ Check = Callable[[Any, Work, Optional[Evaluated]], Optional[Fault]]
 """Applies something to a value; gives what is wrong. With a collector, what was looked at goes there."""
 
 
-def _count(value: Any) -> int:
+def count_of(value: Any) -> int:
     """How many values are in a value; a long text counts as several."""
     count = 0
     waiting: List[Sequence[Any]] = [[value]]
