@@ -7,17 +7,31 @@ of a timeout per step, so that the whole never takes longer than what was asked 
 
 from __future__ import annotations
 
+import sys
+import time
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple, Union
 
 if TYPE_CHECKING:
     from threading import Event
 
-__all__ = ["FOREVER", "Deadline", "Timeouts"]
+__all__ = ["FOREVER", "Deadline", "Timeouts", "elapsed"]
 
 _INFINITE = float("inf")
 _LONGEST = 2_000_000.0  # seconds, 23 days: what poll() and the locks of every system can still wait for
 _ALWAYS_LIMITED = ("connect", "close", "ask")
+
+
+def _elapsed() -> Callable[[], float]:
+    # time.monotonic is one on Windows. On macOS it is not, and CLOCK_MONOTONIC is.
+    number = getattr(time, "CLOCK_BOOTTIME" if sys.platform != "darwin" else "CLOCK_MONOTONIC", None)
+    return time.monotonic if number is None else partial(time.clock_gettime, number)
+
+
+elapsed: Callable[[], float] = _elapsed()
+"""Seconds of a clock that goes on while the machine sleeps: what was young in the evening is old in the morning.
+``time.monotonic`` stands still meanwhile, and so do the deadlines of calls."""
 
 
 class Deadline:

@@ -9,13 +9,11 @@ Specification: `server/utilities/caching` (2026-07-28).
 from __future__ import annotations
 
 import logging
-import sys
-import time
-from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from mcpsync.core.cache import UNKNOWN, USES, Key, ResponseCache, Responses, Ticket
+from mcpsync.deadline import elapsed
 from mcpsync.errors import ClientClosed, ConfigError, HttpError, McpError, RequestTimeout, TransportError
 
 if TYPE_CHECKING:
@@ -27,15 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Caching", "Page", "caching_for", "check_use"]
 
 logger = logging.getLogger("mcpsync")
-
-
-def _clock() -> Callable[[], float]:
-    """A clock that goes on while the machine sleeps: what was fresh in the evening is not in the morning.
-
-    ``time.monotonic`` is one on Windows. On macOS it is not, and CLOCK_MONOTONIC is.
-    """
-    number = getattr(time, "CLOCK_BOOTTIME" if sys.platform != "darwin" else "CLOCK_MONOTONIC", None)
-    return time.monotonic if number is None else partial(time.clock_gettime, number)
 
 
 class Page(NamedTuple):
@@ -67,7 +56,7 @@ class Caching:
         self, options: ResponseCache, identity: Callable[[], Any], now: Optional[Callable[[], float]] = None
     ) -> None:
         self._identity = identity
-        self._now = now or _clock()
+        self._now = now or elapsed
         self._stale_allowed = options.stale_if_error > 0
         self._lock = RLock()  # guards the responses; taken last, under whatever lock
         self._responses = Responses(options)

@@ -1,4 +1,5 @@
-"""Links that are left while the server stands: those that calls are still on their way over linger for a while."""
+"""Links that are left while the server stands: those that calls are still on their way over linger until those
+have ended, for a while at most."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from mcpsync.deadline import Deadline
 
 __all__ = ["Leaving"]
 
-_LINGER_SECONDS = 5.0  # for the calls that are under way on a session that is gone
+_LINGER_SECONDS = 5.0  # at most, for the calls that are under way on a session that is gone
+_FIRST_LOOK = 0.01  # the wait for each further look is as long as all before: few looks, and none much too late
 
 
 class Leaving:
@@ -41,7 +43,16 @@ class Leaving:
             if self._stopped:
                 return
             self._lingering.append(link)
-        self._watchdog.later(_LINGER_SECONDS, lambda: self.close(link))
+        self._look_after(_FIRST_LOOK, 0.0, link)
+
+    def _look_after(self, seconds: float, waited: float, link: Link) -> None:
+        def look() -> None:
+            if link.working() and waited + seconds < _LINGER_SECONDS:
+                self._look_after(min(waited + seconds, _LINGER_SECONDS - waited - seconds), waited + seconds, link)
+            else:
+                self.close(link)
+
+        self._watchdog.later(seconds, look)
 
     def close(self, link: Link) -> None:
         """Close it now, unless whoever closes the connection closes it with the rest."""

@@ -120,7 +120,7 @@ class LinkedConnection(Owner):
         self._end_of_all = "the client is closed"
         self._last_error: Optional[McpError] = None
         self.dispatch = Dispatch(settings.callbacks, prefix, limits.handlers, limits.callbacks, limits.waiting)
-        self.watchdog = Watchdog(prefix + "-watchdog", self._expired)
+        self.watchdog = Watchdog(prefix + "-watchdog", self._expired, self._slept)
         self._control = Workers(prefix + "-control", settings.senders, inner=True)  # sends what must not wait
         self._links = Workers(prefix + "-link", 1, inner=True)  # opens and closes links, which takes its time
         self._steps = Workers(prefix + "-call", limits.submitted, calling=True)
@@ -159,6 +159,10 @@ class LinkedConnection(Owner):
 
     def _expired(self, call: Call) -> None:
         self._endings.expired(call)
+
+    def _slept(self, seconds: float) -> None:
+        if self._upkeep is not None:
+            self._upkeep.woke(seconds)
 
     @property
     def link(self) -> Optional[Link]:

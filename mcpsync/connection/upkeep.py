@@ -1,13 +1,15 @@
 """Keepalive, idle disconnect and maximum lifetime: what a connection does while nobody calls.
 
 One timer for each of the three that is wanted, and none at all when none is.
+
+Idleness and age are of the clock that goes on while the machine sleeps. After a sleep all three look at once: what got
+too old in it is closed, and of what is left one ping decides, as the peer may have given it up long ago.
 """
 
 from __future__ import annotations
 
 import logging
-import time
-from typing import Callable, Optional
+from typing import Callable, List, Optional
 
 from mcpsync.connection.link import Link
 from mcpsync.connection.threads import Workers
@@ -21,6 +23,7 @@ logger = logging.getLogger("mcpsync")
 
 _MISSES = 3
 _LOOKS = 4  # idleness is looked for that many times within the time it may last
+_LONGEST_LOOK = 60.0  # seconds between looks, so that a sleep of the machine is noticed soon after it
 _LATE_LOOK = 1.0  # seconds between looks for a moment without calls, when the connection is old enough to be replaced
 
 
@@ -52,28 +55,42 @@ class Upkeep:
         self._ping = ping
         self._release = release
         self._misses = 0
+        self._allowed_misses = _MISSES
         self._asked = False
         self._pinging = False
         self._stopped = False
-        self._born = time.monotonic()
+        self._born = self._watchdog.elapsed()
         self._used = self._born
         self._last_id = 0
-        self._timers: list[Timer] = []
+        self._timers: List[Timer] = []
+        self._looks: List[Callable[[], None]] = []
 
     def start(self) -> None:
         """Begin."""
+        if self._timeouts.max_lifetime is not None:
+            self._every(min(self._timeouts.max_lifetime, _LONGEST_LOOK), self._age)
+        if self._timeouts.idle_disconnect is not None:
+            self._every(min(self._timeouts.idle_disconnect / _LOOKS, _LONGEST_LOOK), self._idle)
         if self._timeouts.keepalive is not None:
             self._every(self._timeouts.keepalive, self._keepalive)
-        if self._timeouts.idle_disconnect is not None:
-            self._every(self._timeouts.idle_disconnect / _LOOKS, self._idle)
-        if self._timeouts.max_lifetime is not None:
-            self._every(self._timeouts.max_lifetime, self._age)
 
     def stop(self) -> None:
         """End."""
         self._stopped = True
         for timer in self._timers:
             timer.cancel()
+
+    def woke(self, seconds: float) -> None:
+        """The machine or the process has slept for so long; on the watchdog's thread."""
+        self._notice_use(self._watchdog.elapsed() - seconds)  # what was sent since the last look was sent before
+        self._misses = 0
+        self._allowed_misses = 1
+        self._asked = self._link.heard = False
+        if self._link.transport.exchange_like:
+            self._pinging = False  # the answer to the one before may have gone astray with its connection
+        for timer, look in zip(self._timers, self._looks):
+            timer.cancel()
+            look()
 
     def _every(self, seconds: float, look: Callable[[], Optional[float]]) -> None:
         slot = len(self._timers)
@@ -85,6 +102,7 @@ class Upkeep:
             if following is not None:
                 self._timers[slot] = self._watchdog.later(following, due)
 
+        self._looks.append(due)
         self._timers.append(self._watchdog.later(seconds, due))
 
     # -- keepalive ---------------------------------------------------------------------------------------------
@@ -96,10 +114,11 @@ class Upkeep:
         if self._link.heard:
             self._link.heard = self._asked = False
             self._misses = 0
+            self._allowed_misses = _MISSES
             return interval
         if self._asked:
             self._misses += 1
-            if self._misses >= _MISSES and not self._excused():
+            if self._misses >= self._allowed_misses and not self._excused():
                 self._link.lost(ConnectionLost("no sign of life in %g s, with pings sent" % (interval * self._misses)))
                 return None
         self._asked = True
@@ -129,18 +148,26 @@ class Upkeep:
     def _idle(self) -> Optional[float]:
         limit = self._timeouts.idle_disconnect
         assert limit is not None
-        now = time.monotonic()
-        last_id = self._link.session.last_id
-        if last_id != self._last_id or self._link.working():
-            self._last_id = last_id
+        now = self._watchdog.elapsed()
+        if self._link.working():
             self._used = now
-        elif now - self._used >= limit and self._release("idle for %g s" % limit):
+        self._notice_use(now)
+        if now - self._used >= limit and self._release("idle for %g s" % limit):
             return None
-        return limit / _LOOKS
+        return min(limit / _LOOKS, _LONGEST_LOOK)
+
+    def _notice_use(self, at: float) -> None:
+        last_id = self._link.session.last_id
+        if last_id != self._last_id:
+            self._last_id = last_id
+            self._used = at
 
     def _age(self) -> Optional[float]:
         lifetime = self._timeouts.max_lifetime
         assert lifetime is not None
+        left = self._born + lifetime - self._watchdog.elapsed()
+        if left > 0:
+            return min(left, _LONGEST_LOOK)
         if not self._link.working() and self._release("older than %g s" % lifetime):
             return None
         return min(_LATE_LOOK, lifetime)

@@ -6,6 +6,10 @@ everything else. It sleeps until the earliest of all, and is woken only by one t
 leaves it asleep, and so one stale wake-up per sleep is possible.
 
 It decides and never waits: what an alarm calls has to be quick.
+
+Its clock stands still while the machine sleeps, so that a call whose answer is on its way does not run out of time in
+the lid. That there was a sleep is told apart, each time that it wakes: by the clock that went on, or, where there is no
+other, and for a process that was stopped, by a moment that it was to wake at and that is long past.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from threading import RLock, Thread
 from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
 from mcpsync.connection.threads import inner_thread
-from mcpsync.deadline import Deadline
+from mcpsync.deadline import Deadline, elapsed
 
 __all__ = ["Armed", "Timer", "Watchdog"]
 
@@ -29,8 +33,13 @@ _NEVER = float("inf")
 _AWAKE = float("-inf")
 _LONGEST_SLEEP = 86_400.0 * 30  # what a lock may be waited for is bounded by the system
 _MOST_TABLES = 64
+_SLEPT_SECONDS = 5.0  # less is a machine under load, or a clock that is set right
 
 monotonic = time.monotonic
+
+
+def _ignore(seconds: float) -> None:
+    pass
 
 
 class Armed(Protocol):
@@ -61,11 +70,17 @@ class Watchdog:
 
     :param name: of the thread
     :param expired: called, on that thread, with whatever an overdue deadline was armed for
+    :param slept: called, on that thread, when the machine or the process has slept, with the seconds
+    :ivar elapsed: the clock that goes on while the machine sleeps
     """
 
-    def __init__(self, name: str, expired: Callable[[Any], None]) -> None:
+    def __init__(self, name: str, expired: Callable[[Any], None], slept: Callable[[float], object] = _ignore) -> None:
         self._name = name
         self._expired = expired
+        self.elapsed = elapsed
+        self._slept = slept
+        self._ahead = 0.0  # of the clock that stands still in a sleep, by the one that goes on
+        self._to_wake_at = _NEVER
         # guards all below but the entries of the tables by length, see arm()
         self._lock = RLock()
         self._tables: Dict[float, Dict[Any, float]] = {}
@@ -204,9 +219,20 @@ class Watchdog:
             if self._runs:  # Ctrl-C struck in the start of this thread or of the other, and it was started once more
                 return
             self._runs = True
+        self._ahead = self.elapsed() - monotonic()
         while not self._stopped or not self._mailbox.empty():
+            seconds = self._seconds_slept()
+            if seconds > _SLEPT_SECONDS:
+                self._call(self._slept, seconds)
             if not self._deal_with_due():
                 self._sleep()
+
+    def _seconds_slept(self) -> float:
+        now = monotonic()
+        ahead, before = self.elapsed() - now, self._ahead
+        to_wake_at, self._to_wake_at = self._to_wake_at, _NEVER
+        self._ahead = ahead
+        return max(ahead - before, now - to_wake_at)
 
     def _deal_with_due(self) -> bool:
         # a function of its own, so that no call and no action is held while the thread sleeps
@@ -225,6 +251,7 @@ class Watchdog:
             self._wake_at = _AWAKE
             return
         seconds = None if wake_at == _NEVER else min(_LONGEST_SLEEP, max(0.0, wake_at - monotonic()))
+        self._to_wake_at = wake_at
         try:
             action = self._mailbox.get(timeout=seconds)
         except Empty:
