@@ -300,6 +300,18 @@ class Client(Features):
             meta = {**inner, **(meta or {})}
         return self._connection.request(method, own, self._wants(timeout, on_progress, meta))
 
+    def ask(self, method: str, requests: Mapping[str, Any]) -> Dict[str, Any]:
+        """The way down for extensions: have the handlers of this client answer an ``inputRequests`` object.
+
+        :param method: of the request that will carry the answers, for errors
+        :returns: the ``inputResponses``
+        :raises RpcError: there is no handler for it, or the one there is has refused
+        :raises InvalidMessage: it asks for something that no client answers
+
+        Specification: `basic/patterns/mrtr` (2026-07-28).
+        """
+        return self._connection.ask(method, requests, self._wanted)
+
     def iterate(
         self,
         method: str,

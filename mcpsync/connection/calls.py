@@ -7,6 +7,7 @@ request in :mod:`mcpsync.connection.further`, and what is not waited for in :mod
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, Callable, Dict, Mapping, Optional
 
 from mcpsync.connection.asking import Asking
@@ -83,7 +84,10 @@ class Calls:
             # chosen once, so that calls without hooks never ask for them
             self.send = self._send_hooked  # type: ignore[method-assign]
         asking = Asking(questions, self.clock, self.visits, watchdog)
-        self._further = Further(endings, asking, watchdog, self.send, max_rounds, result_types, renewed, list_tools)
+        untold = partial(Calls.send, self)
+        self._further = Further(
+            endings, asking, watchdog, self.send, untold, max_rounds, result_types, renewed, list_tools
+        )
         self.submit = Submitted(
             name, endings, self._further, watchdog, dispatch, steps, self._begin, hooks is not None
         ).submit
@@ -235,6 +239,32 @@ class Calls:
             link.transport.send(frame, call, FOREVER)
         elif not self.driving.submit(lambda: link.drive(frame, call)):
             raise Overloaded("no thread can be started for the exchange")
+
+    # -- questions ---------------------------------------------------------------------------------------------
+
+    def ask(self, link: Link, method: str, requests: Mapping[str, Any], wanted: Wanted) -> Dict[str, Any]:
+        """Have this side's handlers answer an ``inputRequests`` object that no open call brought.
+
+        :param method: that will carry the answers, for errors
+        :raises McpError: as :meth:`OpenCall.ask` does
+        """
+        if self._never_pumps or not self._dispatch.pumps_here():
+            return self._ask(link, Call(method, wanted), requests)
+        pumped = PumpedCall(method, wanted)
+        with self._dispatch.pumping(pumped.own_pump):
+            return self._ask(link, pumped, requests)
+
+    def _ask(self, link: Link, call: Call, requests: Mapping[str, Any]) -> Dict[str, Any]:
+        call.link = link
+        self._endings.between.add(call)  # so that the loss of the link ends it
+        try:
+            return self._further.answers(call, requests)
+        except McpError as error:
+            error.located(self._name, call.method)
+            raise
+        finally:
+            self._endings.between.discard(call)
+            self._endings.disarm(call)
 
     # -- streams -----------------------------------------------------------------------------------------------
 

@@ -78,6 +78,16 @@ class Connection(LinkedConnection):
         link, wanted = self._reach(method, wanted)
         return self._calls.submit(link, method, params, wanted, convert)
 
+    def ask(self, method: str, requests: Mapping[str, Any], wanted: Wanted) -> Dict[str, Any]:
+        """Have this side's handlers answer an ``inputRequests`` object; gives the ``inputResponses``.
+
+        :param method: that will carry the answers
+        :raises RpcError: nobody here answers such a question, or the one who does has refused
+        """
+        forbid_blocking()
+        link, wanted = self._reach(method, wanted)
+        return self._calls.ask(link, method, requests, wanted)
+
     def _reach(self, method: str, wanted: Wanted) -> Tuple[Link, Wanted]:
         """The link for a call, opened within its time, and what it wants with that time taken off."""
         began = monotonic()

@@ -103,6 +103,10 @@ class Endings:
             data = link.session.cancel(request_id, reason)
             self._control.submit(lambda: send_quietly(link, data, "notifications/cancelled"))
 
+    def elsewhere(self, task: Callable[[], None]) -> None:
+        """Run what sends something that nobody waits for."""
+        self._control.submit(task)
+
     def take(self, call: Call) -> bool:
         """Decide how a call between requests ends: with its result, or by what ended it; the first one does."""
         try:

@@ -4,12 +4,13 @@ which the request is made again. :mod:`mcpsync.core.rounds` decides; this module
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping as AbstractMapping
 from typing import Any, Callable, Dict, Mapping, Optional, Union
 
 from mcpsync.connection.asking import Asking
-from mcpsync.connection.call import Call
-from mcpsync.connection.endings import Endings, is_stateless
+from mcpsync.connection.call import Call, ContinuedCall, Wanted
+from mcpsync.connection.endings import TELL_SECONDS, Endings, is_stateless
 from mcpsync.connection.link import Link
 from mcpsync.connection.open_call import OpenCall, ResultTypes
 from mcpsync.connection.watchdog import Watchdog
@@ -18,6 +19,8 @@ from mcpsync.deadline import Deadline, Timeouts
 from mcpsync.errors import ClientClosed, ConnectionLost, HttpError, McpError
 
 __all__ = ["Further"]
+
+logger = logging.getLogger("mcpsync")
 
 _LEAST = 0.001  # seconds: a timeout cannot be none
 
@@ -29,6 +32,7 @@ class Further:
     :param asking: gets what the server wants to know
     :param watchdog: keeps the calls' deadlines
     :param send: sends one request of a call over a link
+    :param send_untold: the same, without the hooks
     :param max_rounds: the most requests for input in one call
     :param result_types: what declared extensions make of the values of ``resultType`` that they add
     :param renewed: gives the link after one whose session is gone, by a deadline
@@ -41,6 +45,7 @@ class Further:
         asking: Asking,
         watchdog: Watchdog,
         send: Callable[[Link, Call, Mapping[str, Any]], None],
+        send_untold: Callable[[Link, Call, Mapping[str, Any]], None],
         max_rounds: int,
         result_types: ResultTypes,
         renewed: Callable[[Link, str, Deadline], Link],
@@ -50,6 +55,7 @@ class Further:
         self._asking = asking
         self._watchdog = watchdog
         self._send = send
+        self._send_untold = send_untold
         self._max_rounds = max_rounds
         self._result_types = result_types
         self._renewed = renewed
@@ -106,6 +112,23 @@ class Further:
     def pause(self, call: Call, seconds: float) -> None:
         """Let some time of the call pass."""
         self._asking.pause(call, seconds)
+
+    def tell(self, call: Call, method: str, params: Mapping[str, Any]) -> None:
+        """One more request, which nobody waits for and which may outlive the call."""
+        link = call.link
+        if link is None or link.cause is not None:
+            return
+        timeouts = call.wanted.timeouts.override(call=TELL_SECONDS, idle=None, total=None)
+        told = ContinuedCall(method, Wanted(timeouts, meta=call.wanted.meta), self._endings.disarm)
+
+        def send() -> None:
+            try:
+                self._send_untold(link, told, params)
+            except McpError as error:
+                self._endings.disarm(told)
+                logger.debug("mcpsync: %s was not sent: %s", method, error)
+
+        self._endings.elsewhere(send)
 
     def _requests(self, call: Call, params: Mapping[str, Any]) -> Dict[str, Any]:
         link = call.link

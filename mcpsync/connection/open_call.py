@@ -20,6 +20,8 @@ class _Further(Protocol):
 
     def pause(self, call: Call, seconds: float) -> None: ...
 
+    def tell(self, call: Call, method: str, params: Mapping[str, Any]) -> None: ...
+
 
 class OpenCall:
     """What can be done on behalf of a call, within its time, on the thread that goes on with it.
@@ -57,6 +59,12 @@ class OpenCall:
         :raises RpcError: nobody here answers such a question, or the one who does has refused
         """
         return self._further.answers(self._call, requests)
+
+    def tell(self, method: str, params: Optional[Mapping[str, Any]] = None) -> None:
+        """Have one more request made that nobody waits for, over the same connection; also when the call is over, as to
+        tidy up. It raises nothing, and its answer is looked at by nobody.
+        """
+        self._further.tell(self._call, method, params or {})
 
 
 ResultFunction = Callable[[Dict[str, Any], OpenCall], Mapping[str, Any]]

@@ -19,7 +19,15 @@ _PLAIN = re.compile(r"(?:[!-~]|[!-~][ -~]*[!-~])?\Z")
 _SAFE_INTEGER = 2**53 - 1
 _DEEPEST = 64
 
-_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    # of the extension io.modelcontextprotocol/tasks, "Streamable HTTP: Routing Headers"
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
 
 
 class ParameterHeader(NamedTuple):

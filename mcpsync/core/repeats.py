@@ -26,6 +26,9 @@ HARMLESS = frozenset(
         "resources/read",
         "resources/templates/list",
         "server/discover",
+        "tasks/get",
+        "tasks/list",
+        "tasks/result",
         "tools/list",
     )
 )
