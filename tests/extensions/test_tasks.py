@@ -208,16 +208,22 @@ def test_how_tasks_fail(ask: Ask) -> None:
         with pytest.raises(RpcError, match="the moon is full") as caught:
             ask(client)
         assert (caught.value.code, caught.value.data) == (-32050, {"phase": 4})
-    with serving({"status": "failed", "statusMessage": "out of ink"}) as (_, client):
-        with pytest.raises(RpcError, match="out of ink"):
-            ask(client)
-    with serving({"status": "cancelled", "statusMessage": "by the owner"}) as (_, client):
-        with pytest.raises(tasks.TaskCancelled, match="was cancelled: by the owner"):
-            ask(client)
+    with (
+        serving({"status": "failed", "statusMessage": "out of ink"}) as (_, client),
+        pytest.raises(RpcError, match="out of ink"),
+    ):
+        ask(client)
+    with (
+        serving({"status": "cancelled", "statusMessage": "by the owner"}) as (_, client),
+        pytest.raises(tasks.TaskCancelled, match="was cancelled: by the owner"),
+    ):
+        ask(client)
     failing = {"content": [{"type": "text", "text": "no ink"}], "isError": True}
-    with serving({"status": "completed", "result": failing}) as (server, client):
-        with pytest.raises(ToolError, match="no ink"):
-            ask(client)
+    with (
+        serving({"status": "completed", "result": failing}) as (server, client),
+        pytest.raises(ToolError, match="no ink"),
+    ):
+        ask(client)
     with serving({"code": -32602, "message": "Task not found"}) as (server, client):
         with pytest.raises(InvalidParams, match="does not know the task 't1'"):
             ask(client)
@@ -254,17 +260,22 @@ def test_a_task_that_is_none(ask: Ask, seed: Message) -> None:
 
 def test_endless_questions_have_an_end(ask: Ask) -> None:
     many = {"status": "input_required", "inputRequests": {"q%d" % number: NAME for number in range(101)}}
-    with serving(many, elicitation=lambda request: pytest.fail("it was asked")) as (_, client):
-        with pytest.raises(mcpsync.ProtocolError, match="more than 100 times"):
-            ask(client)
+    with (
+        serving(many, elicitation=lambda request: pytest.fail("it was asked")) as (_, client),
+        pytest.raises(mcpsync.ProtocolError, match="more than 100 times"),
+    ):
+        ask(client)
 
 
 def test_other_methods_cannot_become_tasks() -> None:
     server = Tasks()
     server.special["resources/read"] = server.create
-    with HttpPeer(server) as at, mcpsync.connect(at.url, extensions=tasks.EXTENSION) as client:
-        with pytest.raises(InvalidMessage, match="cannot become a task"):
-            client.read_resource("x://y")
+    with (
+        HttpPeer(server) as at,
+        mcpsync.connect(at.url, extensions=tasks.EXTENSION) as client,
+        pytest.raises(InvalidMessage, match="cannot become a task"),
+    ):
+        client.read_resource("x://y")
 
 
 @pytest.mark.parametrize(
@@ -488,9 +499,11 @@ def test_over_stdio_with_questions_and_a_server_that_dies(tmp_path: Path) -> Non
         with mcpsync.connect(server.command, extensions=tasks.EXTENSION, **options) as client:
             ask = WAYS["handle" if callbacks == "caller" else "waited for"]
             assert ask(client).startswith("hello")
-    with mcpsync.connect(server.command, extensions=tasks.EXTENSION, **options) as client:
-        with pytest.raises(ConnectionLost):
-            client.call_tool("work", {"a": 1})
+    with (
+        mcpsync.connect(server.command, extensions=tasks.EXTENSION, **options) as client,
+        pytest.raises(ConnectionLost),
+    ):
+        client.call_tool("work", {"a": 1})
 
 
 def test_begun_in_one_process_and_finished_in_another(tmp_path: Path) -> None:
