@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -62,7 +63,9 @@ def _run(argv: List[str], output: Output, verbose: bool) -> int:
         invocation = parse(argv)
         from mcpsync.cli.logs import logging_to
 
-        with logging_to(output, verbose):
+        # an overview has a row for each server, and says there what else would be a warning
+        overview = invocation.command in ("status", "doctor")
+        with logging_to(output, verbose, logging.ERROR if overview else logging.WARNING):
             if invocation.command == "demo":
                 from mcpsync.cli.demo import run_demo
 
@@ -79,7 +82,7 @@ def _run(argv: List[str], output: Output, verbose: bool) -> int:
                 from mcpsync.cli.actions import run_action
 
                 return run_action(invocation, output)
-            if invocation.command in ("status", "doctor"):
+            if overview:
                 from mcpsync.cli.overview import run_overview
 
                 return run_overview(invocation, output)

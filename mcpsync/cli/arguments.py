@@ -45,7 +45,9 @@ COMMANDS: Dict[str, Command] = {
     "add": Command("NAME", 1, 1, "add a server to a config file"),
     "remove": Command("NAME", 1, 1, "take a server out of a config file"),
     "import": Command("FILE", 1, 1, "copy the servers of another program's config file"),
-    "config": Command("check [FILE]", 1, 2, "say all that is wrong with a config file"),
+    "config": Command(
+        "ACTION [FILE]", 1, 2, "check says all that is wrong with a config file, approve has one of a project used"
+    ),
     "status": Command("", 0, 0, "show how each server of a config file is"),
     "doctor": Command("", 0, 0, "look for what is wrong with each server of a config file"),
     "login": Command("SERVER", 1, 1, "sign in: to a URL, or to the server of that name in a config file"),
@@ -93,6 +95,7 @@ class Invocation(NamedTuple):
     callback_port: Optional[int] = None
     dialect: Optional[str] = None
     given_env: Mapping[str, Optional[str]] = {}
+    yes: bool = False
 
     def __repr__(self) -> str:
         return "Invocation(%r)" % self.command  # no more of it: variables and arguments may be secrets
@@ -229,6 +232,8 @@ def _parser(name: str, command: Command) -> _Parser:
         add("--config", metavar="FILE", help="the config file; by default mcp.json in ~/.mcpsync")
         whose = "FILE" if name == "import" else "the file"
         add("--dialect", metavar="NAME", help="the layout of %s, if it is not to be recognised" % whose)
+    if name == "config":
+        add("--yes", action="store_true", help="approve: without asking, for scripts")
     if name == "add":
         add("--url", metavar="URL", help="of a server that is reached over HTTP; else its command goes behind --")
         add("--header", metavar="'NAME: VALUE'", action="append", dest="headers",
@@ -336,10 +341,16 @@ def _header(given: str) -> Tuple[str, str]:
 
 def _check_config_command(invocation: Invocation) -> None:
     name = invocation.command
-    if name == "config" and invocation.words[0] != "check":
-        raise ConfigError("config: there is only 'mcpsync config check [FILE]'")
-    if name == "config" and len(invocation.words) > 1 and invocation.config is not None:
-        raise ConfigError("config check: give FILE or --config FILE, not both")
+    if name == "config":
+        what = invocation.words[0]
+        if what not in ("check", "approve"):
+            raise ConfigError("config: there is 'mcpsync config check [FILE]' and 'mcpsync config approve FILE'")
+        if len(invocation.words) > 1 and invocation.config is not None:
+            raise ConfigError("config %s: give FILE or --config FILE, not both" % what)
+        if what == "approve" and len(invocation.words) == 1 and invocation.config is None:
+            raise ConfigError("config approve: FILE is missing: mcpsync config approve FILE")
+        if what == "check" and invocation.yes:
+            raise ConfigError("config check: --yes is of 'config approve'")
     if name != "add":
         if invocation.server_command is not None:
             raise ConfigError("%s takes no server command: take away what stands behind --" % name)

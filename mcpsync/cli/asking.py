@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcpsync.cli.output import Output
     from mcpsync.types import ElicitationRequest, ElicitationResult
 
-__all__ = ["Asker", "can_ask"]
+__all__ = ["Asker", "can_ask", "confirmed"]
 
 _one_at_a_time = threading.Lock()  # several servers may ask, and there is one terminal
 _YES_AND_NO = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
@@ -26,6 +26,12 @@ _YES_AND_NO = {"y": True, "yes": True, "true": True, "n": False, "no": False, "f
 def can_ask(output: Output) -> bool:
     """Whether there is a person to ask."""
     return sys.stdin is not None and sys.stdin.isatty() and output.errors_on_terminal
+
+
+def confirmed(output: Output, question: str) -> bool:
+    """Ask the person for a yes; anything else is a no."""
+    output.errors("%s [y/N] " % question)
+    return _YES_AND_NO.get(sys.stdin.readline().strip().lower(), False)
 
 
 class Asker:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any, Callable, Dict, List, Optional
 
 from mcpsync.auth.store import state_folder
 from mcpsync.cli.arguments import Invocation
+from mcpsync.cli.asking import can_ask, confirmed
 from mcpsync.cli.exits import OK, USAGE
 from mcpsync.cli.output import Output
-from mcpsync.config import Config, Diagnostic, ServerConfig, load
+from mcpsync.cli.text import inline
+from mcpsync.config import Approvals, Config, Diagnostic, ServerConfig, load
 from mcpsync.config.edit import add_server, layout_of, remove_server
 from mcpsync.config.load import load_to_copy
+from mcpsync.config.projects import workspace_of
 from mcpsync.config.shape import new_entry, portable_entry, variable_in
 from mcpsync.errors import ConfigError
 
@@ -38,6 +42,52 @@ def _servers(invocation: Invocation, output: Output) -> int:
     return OK
 
 
+def approved_file() -> str:
+    """Where the project files that were approved are kept: ``approved.json`` in the state folder."""
+    return os.path.join(state_folder(), "approved.json")
+
+
+def _config(invocation: Invocation, output: Output) -> int:
+    return (_approve if invocation.words[0] == "approve" else _check)(invocation, output)
+
+
+def _approve(invocation: Invocation, output: Output) -> int:
+    given = invocation.words[1] if len(invocation.words) > 1 else invocation.config or ""
+    file = os.path.abspath(os.path.expanduser(given))
+    config = load_to_copy(file, dialect=invocation.dialect)  # variables stay as they are written
+    approvals = Approvals(approved_file())
+    if approvals(file, config.digest):
+        return _approved(output, file, "is approved already")
+    output.note("%s would start, or connect to:" % file)
+    for each in config.servers.values():
+        output.note("  %s" % inline(_shown_to_approve(each)))
+    for remark in config.diagnostics:
+        output.note(str(remark))
+    if not invocation.yes:
+        if not can_ask(output):
+            raise ConfigError("config approve: there is nobody to ask here: give --yes if you have looked at the file")
+        if not confirmed(output, "Approve this file as it is now?"):
+            output.note("not approved")
+            return USAGE
+    approvals.approve(file, config.digest)
+    return _approved(output, file, "approved, until it changes")
+
+
+def _approved(output: Output, file: str, what: str) -> int:
+    output.document({"file": file, "approved": True})
+    output.lines("%s: %s" % (file, what))
+    return OK
+
+
+def _shown_to_approve(server: ServerConfig) -> str:
+    """What it would do: command line or URL as the file has them, names of variables, no values of these."""
+    if not server.enabled:
+        return "%s: nothing, it is %s" % (server.name, _state(server))
+    what = server.target if server.url is not None else " ".join(map(shlex.quote, server.command))
+    names = ", ".join(sorted({**server.env, **server.headers}))
+    return "%s: %s%s" % (server.name, what, " (sets %s)" % names if names else "")
+
+
 def _check(invocation: Invocation, output: Output) -> int:
     file = invocation.words[1] if len(invocation.words) > 1 else invocation.config or default_file()
     config = _loaded(file, invocation)
@@ -57,6 +107,8 @@ def _check(invocation: Invocation, output: Output) -> int:
         "%s: layout %s, %s, %d to be started, %s"
         % (config.source, config.dialect, _count(len(config.servers), "server"), usable, _count(errors, "error"))
     )
+    if workspace_of(config.source) is not None and not Approvals(approved_file())(config.source or "", config.digest):
+        output.lines("found in a project, it starts nothing before: mcpsync config approve %s" % shlex.quote(file))
     return USAGE if errors else OK
 
 
@@ -162,5 +214,5 @@ CONFIGS: Dict[str, Action] = {
     "add": _add,
     "remove": _remove,
     "import": _import,
-    "config": _check,
+    "config": _config,
 }

@@ -29,16 +29,17 @@ class _Handler(logging.Handler):
 
 
 @contextmanager
-def logging_to(output: Output, verbose: bool) -> Iterator[None]:
+def logging_to(output: Output, verbose: bool, least: int = logging.WARNING) -> Iterator[None]:
     """While what the library logs is shown: warnings, or all of it.
 
     :param verbose: all of it, with tracebacks
+    :param least: the level of what is shown else
     """
     logger = logging.getLogger("mcpsync")
     handler = _Handler(output, verbose)
     level, propagate = logger.level, logger.propagate
     logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG if verbose else logging.WARNING)
+    logger.setLevel(logging.DEBUG if verbose else least)
     logger.propagate = False
     try:
         yield

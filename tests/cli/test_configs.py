@@ -9,7 +9,8 @@ from typing import Any, Dict
 
 import pytest
 
-from tests.cli.command import mcpsync
+from mcpsync.config import Approvals, load
+from tests.cli.command import Terminal, mcpsync
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def test_check_says_all_that_is_wrong(home: Dict[str, str], tmp_path: Path) -> N
         (["add", "a", "--url", "https://a.example", "--env", "A"], "add: --env is for a server that is started"),
         (["add", "a b", "--", "x"], "a server's name is of letters, digits, '.', '-' and '_', at most 64"),
         (["remove", "a", "--", "x"], "remove takes no server command"),
-        (["config", "chek"], "config: there is only 'mcpsync config check [FILE]'"),
+        (["config", "chek"], "config: there is 'mcpsync config check [FILE]' and 'mcpsync config approve FILE'"),
         (["add", "a", "--dialect", "codx", "--", "x"], "there is no layout 'codx'"),
         (["servers"], "there is no such file"),
     ],
@@ -121,3 +122,47 @@ def test_wrong_use_is_said_in_one_line(home: Dict[str, str], arguments: Any, mes
     done = run(home, *arguments, code=2)
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def _project(folder: Path, command: str = "npx") -> str:
+    path = folder / "repo" / ".mcp.json"
+    path.parent.mkdir(exist_ok=True)
+    servers = {
+        "a": {"command": command, "args": ["${TOKEN}", "\x1b[2J"], "env": {"KEY": "${TOKEN}"}},
+        "b": {"url": "https://a.example/secret", "headers": {"X-Key": "k3y"}},
+    }
+    path.write_text(json.dumps({"mcpServers": servers}))
+    return str(path)
+
+
+def test_a_project_file_is_approved_as_it_is_until_it_changes(home: Dict[str, str], tmp_path: Path) -> None:
+    file = _project(tmp_path)
+    hint = "found in a project, it starts nothing before: mcpsync config approve %s" % file
+    assert hint in run(home, "config", "check", file).stdout
+    refused = run(home, "config", "approve", file, code=2)
+    assert "there is nobody to ask here: give --yes" in refused.stderr
+    done = run(home, "config", "approve", file, "--yes")
+    assert done.stdout == "%s: approved, until it changes\n" % file
+    assert "a: npx" in done.stderr and "(sets KEY)" in done.stderr
+    assert "b: https://a.example (sets X-Key)" in done.stderr
+    assert not any(hidden in done.stderr for hidden in ("s3cret", "k3y", "\x1b", "/secret"))
+    approvals = Approvals(str(Path(home["MCPSYNC_HOME"]) / "approved.json"))
+    assert approvals(file, load(file, environ=home).digest)
+    assert run(home, "config", "approve", file).stdout == "%s: is approved already\n" % file
+    assert hint not in run(home, "config", "check", file).stdout
+    _project(tmp_path, "other")
+    assert hint in run(home, "config", "check", file).stdout
+
+
+@pytest.mark.parametrize("answer, code", [("y", 0), ("no", 2), ("", 2)])
+def test_a_person_is_asked_to_approve(home: Dict[str, str], tmp_path: Path, answer: str, code: int) -> None:
+    with Terminal("config", "approve", _project(tmp_path), env=home) as terminal:
+        terminal.read_until("Approve this file as it is now? [y/N] ")
+        terminal.type(answer + "\n")
+        assert terminal.end() == code
+
+
+def test_what_config_takes(home: Dict[str, str]) -> None:
+    assert "FILE is missing" in run(home, "config", "approve", code=2).stderr
+    assert "--yes is of 'config approve'" in run(home, "config", "check", "--yes", code=2).stderr
+    assert "there is 'mcpsync config check" in run(home, "config", "chek", code=2).stderr
