@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import _thread
 import sys
+import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Callable, List, Optional, Protocol, Set, Tuple, TypeVar, Union, cast
 
 from mcpsync.connection import threads
-from mcpsync.connection.threads import SIGNAL_SECONDS, Condition, forbid_blocking
+from mcpsync.connection.threads import SIGNAL_SECONDS, forbid_blocking
 from mcpsync.deadline import Deadline
 from mcpsync.errors import ConnectionLost, McpError, RequestCancelled
 
@@ -24,9 +25,64 @@ _CANCELLED = ("CANCELLED", "CANCELLED_AND_NOTIFIED")
 # forked child must not wait for. No WeakSet: Ctrl-C in the callback of a weak reference is swallowed.
 _unsettled: Set[CallFuture[Any]] = set()
 
-# Guards the state of all futures, which none holds for longer than a few assignments; reentrant. One for all of them,
-# since a condition of its own would be the larger half of a future.
-_condition = Condition()
+_LEFT_SECONDS = 1.0
+
+
+class _StateLock:
+    """Guards the state of all futures, in the place of the condition of each, which would be the larger half of one.
+
+    Nobody waits on it, and none holds it for longer than a few assignments. But where the standard library takes
+    several (``wait``, ``as_completed``) it does so in steps, and Ctrl-C between two of them leaves it taken for ever,
+    by the main thread. So other threads, readers among them, take it to be left behind after a while, and replace it.
+    It is reentrant: the main thread itself notices nothing.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._replacing = _thread.allocate_lock()  # never taken on the main thread
+
+    # On the main thread the lock's own methods, which Ctrl-C does not strike in the middle.
+    __enter__ = property(lambda self: self._lock.__enter__ if _on_main() else self._take)
+    __exit__ = property(lambda self: self._lock.__exit__ if _on_main() else self._give_back)
+
+    def acquire(self) -> None:
+        """As that of a condition."""
+        if _on_main():
+            self._lock.acquire()
+        else:
+            self._take()
+
+    def release(self) -> None:
+        """As that of a condition."""
+        self._give_back()
+
+    def notify_all(self) -> None:
+        """Nobody waits."""
+
+    def _take(self) -> None:
+        while True:
+            lock = self._lock
+            if not lock.acquire(True, _LEFT_SECONDS):
+                with self._replacing:
+                    if self._lock is lock:
+                        self._lock = threading.RLock()
+            elif self._lock is lock:
+                return
+            else:
+                lock.release()
+
+    def _give_back(self, *exception: object) -> None:
+        try:
+            self._lock.release()
+        except RuntimeError:  # it was replaced, since this thread was halted while it held it
+            return
+
+
+def _on_main() -> bool:
+    return _thread.get_ident() == threads.main_ident
+
+
+_condition = _StateLock()
 
 
 # one class from Python 3.11 on; before that, what is raised goes by both names
@@ -180,7 +236,7 @@ class CallFuture(Future[T]):
 
 def _sleep(sleeper: _thread.LockType, deadline: Deadline) -> bool:
     """Wait until it is released; False if the deadline comes first."""
-    if _thread.get_ident() != threads.main_ident:
+    if not _on_main():
         remaining = deadline.remaining()
         return sleeper.acquire(True, -1 if remaining is None else remaining)
     while not sleeper.acquire(True, deadline.sooner(SIGNAL_SECONDS).remaining() or 0.0):
@@ -198,6 +254,6 @@ def _wake(future: Future[Any]) -> None:
 def after_fork() -> None:
     """In a forked child: what the parent waits for will never be settled here, and the lock may have been held."""
     global _condition
-    _condition = Condition()
+    _condition = _StateLock()
     for future in list(_unsettled):
         future.after_fork()
