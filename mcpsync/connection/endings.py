@@ -51,6 +51,7 @@ class Endings:
         link = call.link
         if link is not None and link.session.retire(call):
             call.answered = True  # before the transport is told: one that has not begun with it looks at this
+            self.between.discard(call)  # it is decided, whatever an extension makes of it
             self.tell(link, call, reason)
             self.drop_progress(call)
             call.complete(None, error)
