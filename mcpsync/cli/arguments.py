@@ -46,7 +46,7 @@ COMMANDS: Dict[str, Command] = {
     "remove": Command("NAME", 1, 1, "take a server out of a config file"),
     "import": Command("FILE", 1, 1, "copy the servers of another program's config file"),
     "config": Command(
-        "ACTION [FILE]", 1, 2, "check says all that is wrong with a config file, approve has one of a project used"
+        "ACTION [FILE]", 1, 2, "check a config file for all that is wrong, or approve one of a project"
     ),
     "status": Command("", 0, 0, "show how each server of a config file is"),
     "doctor": Command("", 0, 0, "look for what is wrong with each server of a config file"),
