@@ -45,9 +45,7 @@ COMMANDS: Dict[str, Command] = {
     "add": Command("NAME", 1, 1, "add a server to a config file"),
     "remove": Command("NAME", 1, 1, "take a server out of a config file"),
     "import": Command("FILE", 1, 1, "copy the servers of another program's config file"),
-    "config": Command(
-        "ACTION [FILE]", 1, 2, "check a config file for all that is wrong, or approve one of a project"
-    ),
+    "config": Command("ACTION [FILE]", 1, 2, "check a config file for all that is wrong, or approve one of a project"),
     "status": Command("", 0, 0, "show how each server of a config file is"),
     "doctor": Command("", 0, 0, "look for what is wrong with each server of a config file"),
     "login": Command("SERVER", 1, 1, "sign in: to a URL, or to the server of that name in a config file"),
