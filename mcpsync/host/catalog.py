@@ -196,7 +196,6 @@ class Catalog:
 
     :param reserved: gives the names that no tool of a server may get, by the server's name
     :param changed: called after each change, on the thread that made it and without a lock; must be quick
-    :ivar table: the tools there are
     :ivar revision: grows when tools come, go or change, and when a server becomes ready or stops being so
     """
 
@@ -206,8 +205,19 @@ class Catalog:
         self._lock = RLock()  # guards what is written here; reentrant, as a finalizer may call a tool at any moment
         self._shelves: Dict[str, Shelf] = {}
         self._ready: Dict[str, bool] = {}
-        self.table = Table({})
+        self._table: Optional[Table] = None
         self.revision = 0
+
+    @property
+    def table(self) -> Table:
+        """The tools there are. Made when it is asked for: many servers that come at once need no table each."""
+        table = self._table
+        if table is None:
+            with self._lock:
+                table = self._table
+                if table is None:
+                    table = self._table = Table(self._shelves)
+        return table
 
     def arrange(self, servers: Sequence[str], anew: Collection[str] = ()) -> bool:
         """Have these servers, in this order. May be called under a lock: it tells nobody.
@@ -222,7 +232,7 @@ class Catalog:
             self._ready = {name: self._ready.get(name, False) and name not in anew for name in servers}
             after = {name: shelf for name, shelf in self._shelves.items() if shelf.tools}
             changed = list(before.items()) != list(after.items())
-            self.table = Table(self._shelves)
+            self._table = None
             if changed:
                 self.revision += 1
         return changed
@@ -256,7 +266,7 @@ class Catalog:
             shelf = self._shelves[server]
             if tools is not None and (tuple(tools), tuple(refused)) != (shelf.tools, shelf.refused):
                 self._shelves[server] = Shelf(server, tools, self._reserved(server), refused, risks)
-                self.table = Table(self._shelves)
+                self._table = None
                 changed = True
             if changed:
                 self.revision += 1

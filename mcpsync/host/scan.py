@@ -170,8 +170,11 @@ _remembered = lru_cache(2048)(_looked_through)
 
 def _categories(plain: str) -> Iterator[str]:
     for category, cues, pattern in MARKERS:
-        if any(cue in plain for cue in cues) and pattern.search(plain):
-            yield category
+        for cue in cues:  # no any() of a generator: this is the longest way of most texts
+            if cue in plain:
+                if pattern.search(plain):
+                    yield category
+                break
     plain = _APART.sub(_together, plain)
     tokens = _TOKEN.findall(plain)
     yield from _in_words(tokens)
@@ -200,8 +203,7 @@ def _in_words(tokens: List[str]) -> Iterator[str]:
     for token in set(tokens):
         for _, bits in LEXICON[token][0]:
             every |= bits
-    shapes = [shape for shape in (*SHAPES, *SCHEMES) if all(every & need for need in shape.needs)]
-    foreign = [shape for shape in _FOREIGN_SHAPES if all(every & need for need in shape[1])]
+    shapes, foreign = _possible(every)
     if not shapes and not foreign:
         return  # most texts
     sentence: List[str] = []
@@ -233,6 +235,15 @@ def _in_words(tokens: List[str]) -> Iterator[str]:
     for category, needs, window, least in foreign:
         if _near(hits, needs, window, least):
             yield category
+
+
+@lru_cache(4096)
+def _possible(every: int) -> Tuple[List[Any], List[Tuple[str, Tuple[int, ...], int, int]]]:
+    """The shapes that a text with these ideas may have."""
+    return (
+        [shape for shape in (*SHAPES, *SCHEMES) if all(every & need for need in shape.needs)],
+        [shape for shape in _FOREIGN_SHAPES if all(every & need for need in shape[1])],
+    )
 
 
 def _line(sentences: List[Tuple[int, List[str]]], needs: Tuple[int, ...]) -> str:
@@ -278,7 +289,7 @@ class _TooLarge(Exception):
 def scan(value: Any) -> List[Finding]:
     """What looks like an order in any string or key of a JSON value: a listing, a text, a definition."""
     try:
-        return _scanned(_texts(value), lambda: _pieces(value, ""))
+        return _scanned([_texts(value)], lambda: _pieces(value, ""))
     except _TooLarge:
         return [Finding(_TOO_LARGE, "")]
 
@@ -289,7 +300,7 @@ def scan_tool(tool: Tool) -> List[Finding]:
     rest = {key: each for key, each in wire.items() if key not in _SAID}
     said = "\n".join(str(wire[key]) for key in ("title", "description") if wire.get(key))
     try:
-        return _scanned([_words_of(tool.name), said, *_texts(rest)], lambda: _tool_pieces(tool))
+        return _scanned([[_words_of(tool.name), said], _texts(rest)], lambda: _tool_pieces(tool))
     except _TooLarge:
         return [Finding(_TOO_LARGE, "")]
 
@@ -305,15 +316,15 @@ def _tool_pieces(tool: Tool) -> Iterator[Tuple[str, str]]:
     yield from _pieces({key: each for key, each in wire.items() if key not in ("name", "title", "description")}, "")
 
 
-def _scanned(texts: List[str], pieces: Callable[[], Iterator[Tuple[str, str]]]) -> List[Finding]:
+def _scanned(parts: List[List[str]], pieces: Callable[[], Iterator[Tuple[str, str]]]) -> List[Finding]:
     """
-    :param texts: all of them
-    :param pieces: gives them with where they are; asked only if something was found
+    :param parts: all texts, in parts that are looked at by themselves: what many tools have alike is remembered
+    :param pieces: gives the texts with where they are; asked only if something was found
     """
-    if sum(map(len, texts)) > MAX_CHARACTERS:
+    if sum(len(text) for part in parts for text in part) > MAX_CHARACTERS:
         return [Finding(_TOO_LARGE, "")]
-    if not scan_text("\n\n".join(texts)):
-        return []  # most: one look for all of them
+    if not any(scan_text("\n\n".join(part)) for part in parts):
+        return []  # most: one look for all texts of a part
     found = [Finding(category, path) for path, text in pieces() for category in scan_text(text)]
     return list(dict.fromkeys(found))
 

@@ -19,6 +19,7 @@ MAX_DEPTH = 32
 #: How many subschemas a schema may have.
 MAX_NODES = 5_000
 
+_MAPS, _LISTS = frozenset(MAPS), frozenset(LISTS)
 _TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "string"))
 _REFERENCES = ("$ref", "$dynamicRef")
 
@@ -49,7 +50,7 @@ def schema_problem(schema: Any) -> Optional[str]:
             problem = "nested more than %d deep" % MAX_DEPTH
         if problem is not None:
             return "%s: %s" % (_shown(path) or "the input schema", problem)
-        if isinstance(node, Mapping):
+        if isinstance(node, (dict, Mapping)):
             waiting.extend(reversed([(depth + 1, path + more, child) for more, child in children(node)]))
     return None
 
@@ -66,13 +67,12 @@ def _is_plain(node: Any) -> bool:
 def _node_problem(node: Any, root: Mapping[str, Any]) -> Optional[str]:
     if isinstance(node, bool):
         return None
-    if not isinstance(node, Mapping):
+    if not isinstance(node, (dict, Mapping)):
         return "%s where a schema belongs" % _kind(node)
-    for key in MAPS:
-        if not isinstance(node.get(key, {}), Mapping):
+    for key in node:  # of the few that a schema has, in place of the many that it may have
+        if key in _MAPS and not isinstance(node[key], (dict, Mapping)):
             return "%s is %s, not an object" % (key, _kind(node[key]))
-    for key in LISTS:
-        if not isinstance(node.get(key, []), list):
+        if key in _LISTS and not isinstance(node[key], list):
             return "%s is %s, not a list" % (key, _kind(node[key]))
     types = node.get("type", [])
     types = types if isinstance(types, list) else [types]
@@ -115,7 +115,7 @@ def _has_anchor(root: Mapping[str, Any], anchor: str) -> bool:
         if not waiting:
             return False
         node = waiting.pop()
-        if isinstance(node, Mapping):
+        if isinstance(node, (dict, Mapping)):
             if anchor in (node.get("$anchor"), node.get("$dynamicAnchor")):
                 return True
             waiting.extend(node.values())

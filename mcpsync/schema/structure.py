@@ -17,6 +17,7 @@ LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
 """Keywords that hold a list of schemas."""
 MAPS = ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties")
 """Keywords that hold schemas by name."""
+_HOLDERS = frozenset((*ONE, *LISTS, *MAPS, "items", "dependencies"))
 
 MOST_DEPTH = 100
 MOST_PARTS = 3_000
@@ -29,6 +30,8 @@ Path = Tuple[Step, ...]
 
 def children(node: Mapping[str, Any]) -> Iterator[Tuple[Path, Any]]:
     """The subschemas of a schema whose own structure is right, each with the way to it."""
+    if _HOLDERS.isdisjoint(node):
+        return  # most
     for key in ONE:
         if key in node:
             yield (key,), node[key]
@@ -38,9 +41,11 @@ def children(node: Mapping[str, Any]) -> Iterator[Tuple[Path, Any]]:
     elif items is not None:
         yield ("items",), items
     for key in LISTS:
-        yield from (((key, index), item) for index, item in enumerate(node.get(key, ())))
+        if key in node:
+            yield from (((key, index), item) for index, item in enumerate(node[key]))
     for key in MAPS:
-        yield from (((key, name), item) for name, item in node.get(key, {}).items())
+        if key in node:
+            yield from (((key, name), item) for name, item in node[key].items())
     dependencies = node.get("dependencies")
     if isinstance(dependencies, Mapping):  # draft-07; the other kind of entry is a list of names
         yield from ((("dependencies", name), item) for name, item in dependencies.items() if not isinstance(item, list))
