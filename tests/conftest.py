@@ -78,9 +78,13 @@ def leaks(threads_before: Set[threading.Thread], children_before: Set[ChildKey],
 
 def pytest_configure(config: pytest.Config) -> None:
     """The recorder and its markers, and a Ctrl-C that works."""
-    # A shell that starts a job in the background (or nohup) has it ignore Ctrl-C, and Python then leaves it ignored.
+    # A shell that starts a job in the background (or nohup) has it ignore Ctrl-C or hang-ups, and Python
+    # then leaves them ignored.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is not None and signal.getsignal(hangup) is signal.SIG_IGN:
+        signal.signal(hangup, signal.SIG_DFL)
     recorder.install()
     config.pluginmanager.register(once.Once(), "once")
     config.pluginmanager.register(skips.NoSilentSkips(), "no silent skips")

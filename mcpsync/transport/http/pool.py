@@ -11,6 +11,7 @@ import http.client
 import queue
 from collections import deque
 from contextlib import suppress
+from time import monotonic
 from typing import Any, Deque, Dict, Mapping, Optional
 
 import urllib3
@@ -26,6 +27,7 @@ _MOST_LINGERING = 8
 _MOST_ENDLESS = 4
 _ENDLESS_AGAIN = 16
 _LOOK_SECONDS = 0.1
+_WATCHDOG_SECONDS = 1.0  # in which the watchdog ends what is overdue, however busy the machine is
 _MARGIN = 0.8
 _UNKNOWN = float("inf")
 _LONG = 86400.0
@@ -150,10 +152,11 @@ class DirectPool:
                         pool_timeout=_LOOK_SECONDS,
                     )
                 except urllib3.exceptions.EmptyPoolError:
-                    # a pool of the user's that is all in use, and whose queue cannot be woken
+                    # a pool of the user's that is all in use, and whose queue cannot be woken; that the time is over
+                    # says whoever keeps it
                     exchange.check()
                     self._drop_oldest()
-                    if exchange.deadline.expired:
+                    if monotonic() > exchange.deadline.at + _WATCHDOG_SECONDS:
                         raise
         except Connected:
             connection, exchange.made = exchange.made, None
