@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from datetime import datetime, timezone
 from typing import Any, Dict, Union
 
@@ -33,7 +32,6 @@ class Recording(Hook):
         self.path = os.fspath(path)
         self._headers = headers
         self._results = results
-        self._lock = threading.Lock()  # one line at a time; guards nothing else
 
     def __reduce__(self) -> Any:
         return _unpickled, (self.path, self._headers, self._results)
@@ -60,10 +58,10 @@ class Recording(Hook):
         elif outcome.result is not None:
             line["result"] = _masked(outcome.result, _DEEPEST) if self._results else HIDDEN
         data = json.dumps(line, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace") + b"\n"
-        with self._lock:
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            with open(descriptor, "ab", buffering=0) as file:
-                file.write(data)
+        # One write at the end of the file, whoever else writes there: threads and forked processes need no lock.
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with open(descriptor, "ab", buffering=0) as file:
+            file.write(data)
 
 
 def _unpickled(path: str, headers: bool, results: bool) -> Recording:
@@ -82,4 +80,6 @@ def _masked(value: Any, depth: int) -> Any:
 
 
 def _names_a_secret(key: Any, value: Any) -> bool:
-    return isinstance(key, str) and isinstance(value, (str, int)) and looks_secret(key) and key != "progressToken"
+    if not isinstance(key, str) or key == "progressToken" or isinstance(value, dict):
+        return False
+    return value is not None and looks_secret(key)

@@ -133,7 +133,7 @@ def test_a_record_has_no_secrets(tmp_path: Path) -> None:
     path = tmp_path / "record.jsonl"
     record = pickle.loads(pickle.dumps(Recording(path, headers=True)))
     hooks = [Keyed(), record, Recording(tmp_path / "short", results=False)]
-    arguments = {"text": "é", "auth": {"api_key": "hidden", "rows": [{"password": "hidden", "n": 1}]}}
+    arguments = {"text": "é", "auth": {"api_keys": ["hidden"], "rows": [{"password": "hidden", "n": 1}]}}
     with mcpsync.connect(peer(tmp_path).command, hooks=hooks, name="peer") as client:
         with pytest.raises(mcpsync.McpError):
             client.call_tool("error", {"code": -32000, "message": "no\nway"})
@@ -146,7 +146,7 @@ def test_a_record_has_no_secrets(tmp_path: Path) -> None:
     assert good["result"]["content"][0]["text"] == "é" and good["seconds"] > 0 and good["id"] > failed["id"]
     assert good["meta"] == {"com.example/token": "***"}
     assert good["headers"] == {"X-Api-Key": "***", "X-Trace": "t1"}
-    assert slow["params"]["arguments"]["auth"] == {"api_key": "***", "rows": [{"password": "***", "n": 1}]}
+    assert slow["params"]["arguments"]["auth"] == {"api_keys": "***", "rows": [{"password": "***", "n": 1}]}
     assert "hidden" not in path.read_text()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     short = lines(tmp_path / "short")
