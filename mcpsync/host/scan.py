@@ -44,6 +44,7 @@ from mcpsync.host.lexicon import (
     YOU,
 )
 from mcpsync.host.phrases import MARKERS, SHAPES
+from mcpsync.host.remembered import Remembered
 from mcpsync.host.schemes import SCHEMES
 from mcpsync.host.unmask import unmask
 from mcpsync.types import Tool
@@ -288,10 +289,7 @@ class _TooLarge(Exception):
 
 def scan(value: Any) -> List[Finding]:
     """What looks like an order in any string or key of a JSON value: a listing, a text, a definition."""
-    try:
-        return _scanned([_texts(value)], lambda: _pieces(value, ""))
-    except _TooLarge:
-        return [Finding(_TOO_LARGE, "")]
+    return _scanned([_look_at(value)], lambda: _pieces(value, ""))
 
 
 def scan_tool(tool: Tool) -> List[Finding]:
@@ -299,10 +297,7 @@ def scan_tool(tool: Tool) -> List[Finding]:
     wire = tool.to_wire()
     rest = {key: each for key, each in wire.items() if key not in _SAID}
     said = "\n".join(str(wire[key]) for key in ("title", "description") if wire.get(key))
-    try:
-        return _scanned([[_words_of(tool.name), said], _texts(rest)], lambda: _tool_pieces(tool))
-    except _TooLarge:
-        return [Finding(_TOO_LARGE, "")]
+    return _scanned([_look([_words_of(tool.name), said]), _look_at_rest(rest)], lambda: _tool_pieces(tool))
 
 
 def _tool_pieces(tool: Tool) -> Iterator[Tuple[str, str]]:
@@ -316,16 +311,50 @@ def _tool_pieces(tool: Tool) -> Iterator[Tuple[str, str]]:
     yield from _pieces({key: each for key, each in wire.items() if key not in ("name", "title", "description")}, "")
 
 
-def _scanned(parts: List[List[str]], pieces: Callable[[], Iterator[Tuple[str, str]]]) -> List[Finding]:
+class _Look(NamedTuple):
+    """One look for all texts of a part of a definition.
+
+    :ivar characters: how many there are; None: there are too many values, or too deep ones
+    :ivar clean: nothing was found
     """
-    :param parts: all texts, in parts that are looked at by themselves: what many tools have alike is remembered
+
+    characters: Optional[int]
+    clean: bool
+
+
+def _look(texts: List[str]) -> _Look:
+    characters = sum(map(len, texts))
+    return _Look(characters, characters <= MAX_CHARACTERS and not scan_text("\n\n".join(texts)))
+
+
+def _look_at(value: Any) -> _Look:
+    try:
+        return _look(_texts(value))
+    except _TooLarge:
+        return _Look(None, False)
+
+
+_look_at_rest = Remembered(_look_at)
+
+
+def _scanned(looks: List[_Look], pieces: Callable[[], Iterator[Tuple[str, str]]]) -> List[Finding]:
+    """
+    :param looks: at all texts, in parts that are looked at by themselves: what many tools have alike is remembered
     :param pieces: gives the texts with where they are; asked only if something was found
     """
-    if sum(len(text) for part in parts for text in part) > MAX_CHARACTERS:
+    characters = 0
+    for look in looks:
+        if look.characters is None:
+            return [Finding(_TOO_LARGE, "")]
+        characters += look.characters
+    if characters > MAX_CHARACTERS:
         return [Finding(_TOO_LARGE, "")]
-    if not any(scan_text("\n\n".join(part)) for part in parts):
-        return []  # most: one look for all texts of a part
-    found = [Finding(category, path) for path, text in pieces() for category in scan_text(text)]
+    if all(look.clean for look in looks):
+        return []  # most
+    try:
+        found = [Finding(category, path) for path, text in pieces() for category in scan_text(text)]
+    except _TooLarge:
+        return [Finding(_TOO_LARGE, "")]
     return list(dict.fromkeys(found))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, List, Optional, Tuple
 from urllib.parse import unquote
 
+from mcpsync.host.remembered import Remembered
 from mcpsync.schema.structure import LISTS, MAPS, Path, children, follow
 
 __all__ = ["MAX_DEPTH", "MAX_NODES", "schema_problem"]
@@ -29,6 +30,10 @@ def schema_problem(schema: Any) -> Optional[str]:
 
     A schema that is missing, or an empty object, stands for a tool without arguments.
     """
+    return _remembered(schema)
+
+
+def _look(schema: Any) -> Optional[str]:
     if schema is None:
         return None
     if not isinstance(schema, Mapping):
@@ -54,6 +59,8 @@ def schema_problem(schema: Any) -> Optional[str]:
             waiting.extend(reversed([(depth + 1, path + more, child) for more, child in children(node)]))
     return None
 
+
+_remembered = Remembered(_look)
 
 _PLAIN = frozenset(("type", "description", "title", "default"))
 _LEAVES = ("string", "integer", "number", "boolean", "null")
