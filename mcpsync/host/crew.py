@@ -1,4 +1,5 @@
-"""The threads of a host: those that connect and list, one for time, those for callbacks. All start on demand."""
+"""The threads of a host: those that connect and list, those that call, one for time, those for callbacks. All start on
+demand."""
 
 from __future__ import annotations
 
@@ -17,6 +18,8 @@ __all__ = ["Announcer", "Crew"]
 
 _CONNECTING = 1024
 """Servers that connect at the same time; each needs a thread while it does."""
+_CALLING = 1024
+"""Calls of models that are made at the same time, for all who wait for some together."""
 
 
 class Crew:
@@ -34,6 +37,7 @@ class Crew:
         """Make everything; in a forked child again, since none of the parent's threads is there."""
         self.changed = Condition()
         self.workers = Workers("mcpsync-host-connect", _CONNECTING)
+        self.callers = Workers("mcpsync-host-call", _CALLING, calling=True)
         self.watchdog = Watchdog("mcpsync-host-watchdog", _no_deadlines)
         self.dispatch = Dispatch(self._callbacks, "mcpsync-host")
 
@@ -47,7 +51,7 @@ class Crew:
 
         A finalizer may run under any lock, so it only leaves a message for the thread for time.
         """
-        finalizer = weakref.finalize(owner, _forgotten, self.watchdog, self.workers, self.dispatch)
+        finalizer = weakref.finalize(owner, _forgotten, self.watchdog, self.workers, self.callers, self.dispatch)
         finalizer.atexit = False
         return finalizer
 
@@ -64,14 +68,17 @@ class Crew:
     def stop(self, deadline: Deadline) -> None:
         """End all threads, as far as the deadline allows: one in a callback ends after it."""
         self.workers.stop()
+        self.callers.stop()
         self.dispatch.stop()
         self.watchdog.stop()
         self.watchdog.join(deadline.remaining())
         self.workers.drain(deadline.remaining())
+        self.callers.drain(deadline.remaining())
 
 
-def _forgotten(watchdog: Watchdog, workers: Workers, dispatch: Dispatch) -> None:
+def _forgotten(watchdog: Watchdog, workers: Workers, callers: Workers, dispatch: Dispatch) -> None:
     watchdog.post(workers.stop)
+    watchdog.post(callers.stop)
     watchdog.post(dispatch.stop)
     watchdog.stop()
 

@@ -88,6 +88,8 @@ class Member:
     :param safety: looks at its tools, and holds its requests back
     :ivar client: its client
     :ivar turnstile: where its calls queue; None if they may run at the same time
+    :ivar calls_elsewhere: its calls may be made on another thread than the one that wants them, since its callbacks
+        need neither that one nor a UI's, which may be that one
     :ivar timeouts: how long its calls may take, and the rest
     :ivar connect_seconds: how long connecting may take
     :ivar pending: nothing is known yet of the attempt that the host's ``open`` waits for
@@ -111,6 +113,7 @@ class Member:
         self._catalog = catalog
         self._crew = crew
         self.timeouts: Timeouts = options["timeouts"]
+        self.calls_elsewhere = options.get("callbacks", "pool") == "pool"
         self._backoff: Backoff = options.get("backoff", Backoff())
         self._observer = _Observer()
         self.connect_seconds = self.timeouts.connect

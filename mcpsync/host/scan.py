@@ -361,10 +361,13 @@ def _scanned(looks: List[_Look], pieces: Callable[[], Iterator[Tuple[str, str]]]
 def _texts(value: Any) -> List[str]:
     """All strings and keys, but for the words that every schema is made of."""
     texts: List[str] = []
-    waiting: List[Tuple[int, Any]] = [(0, value)]
-    seen = 0
-    while waiting:
-        depth, node = waiting.pop()
+    _gather((value,), 0, 0, texts)
+    return texts
+
+
+def _gather(nodes: Iterable[Any], depth: int, seen: int, texts: List[str]) -> int:
+    """Add what is in these values and below them; gives how many values were seen by then."""
+    for node in nodes:
         seen += 1
         if seen > MAX_NODES or depth > MAX_DEPTH:
             raise _TooLarge
@@ -375,10 +378,10 @@ def _texts(value: Any) -> List[str]:
                     texts.append(_words_of(node))
         elif isinstance(node, (dict, Mapping)):  # the quick answer first
             texts += [_words_of(key) for key in node if isinstance(key, str) and len(key) > _SHORT_KEY]
-            waiting += [(depth + 1, each) for each in _reversed(node.values())]
+            seen = _gather(node.values(), depth + 1, seen, texts)
         elif isinstance(node, (list, tuple)):
-            waiting += [(depth + 1, each) for each in reversed(node)]
-    return texts
+            seen = _gather(node, depth + 1, seen, texts)
+    return seen
 
 
 def _pieces(value: Any, path: str) -> Iterator[Tuple[str, str]]:

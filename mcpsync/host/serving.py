@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from mcpsync.client.features import DEFAULT
@@ -11,6 +12,7 @@ from mcpsync.deadline import Timeouts
 from mcpsync.errors import ClientClosed, ConfigError, McpError, RequestTimeout, ToolBlocked, ToolError
 from mcpsync.host.catalog import Catalog, HostTool
 from mcpsync.host.context_tools import ContextTools
+from mcpsync.host.crew import Crew
 from mcpsync.host.exporting import export_table
 from mcpsync.host.fleet import Fleet
 from mcpsync.host.kept import Kept
@@ -18,12 +20,15 @@ from mcpsync.host.member import Member
 from mcpsync.host.prompts import HostPrompt, gathered_prompts
 from mcpsync.host.render import render_result
 from mcpsync.host.safety import Safety
+from mcpsync.host.together import Together
 
 if TYPE_CHECKING:
     from mcpsync.client.features import Timeout
     from mcpsync.client.validating import Validation
     from mcpsync.export import ToolCall
     from mcpsync.types import Progress, PromptResult, ToolResult
+
+    Answer = Tuple[str, bool]
 
 __all__ = ["Serving"]
 
@@ -32,6 +37,7 @@ class Serving:
     """The methods of a host that are about tools and prompts; see :class:`~mcpsync.Host`."""
 
     _catalog: Catalog
+    _crew: Crew
     _fleet: Fleet
     _kept: Kept
     _own: ContextTools
@@ -123,16 +129,24 @@ class Serving:
             if check and result.is_error:
                 raise ToolError(result.text, result=result, tool=name)
             return result
+        member, tool = self._cleared(name, arguments)
+        with _turn(member, timeout, name):
+            return member.client.call_tool(
+                tool, arguments, timeout=timeout, on_progress=on_progress, check=check, validate=validate
+            )
+
+    def _cleared(self, name: str, arguments: Optional[Mapping[str, Any]]) -> Tuple[Member, str]:
+        """Whose tool it is, and its name there, if the call may be made; asks if need be, on this thread.
+
+        :raises McpError: there is no such tool, or it may not be called
+        """
         table = self._catalog.table
         key = table.find(name)
         member = None if key is None else self._fleet.members.get(key.server)
         if key is None or member is None:
             raise self._unknown_tool(name)
         self._safety.check_call(member.config, name, table.definition(key), arguments)
-        with _turn(member, timeout, name):
-            return member.client.call_tool(
-                key.tool, arguments, timeout=timeout, on_progress=on_progress, check=check, validate=validate
-            )
+        return member, key.tool
 
     def _unknown_tool(self, name: str) -> McpError:
         refusal = self._catalog.table.refusal(name)
@@ -171,29 +185,62 @@ class Serving:
     def dispatch_all(
         self, format: str, tool_calls: Sequence[Any], *, timeout: Timeout = DEFAULT
     ) -> List[Dict[str, Any]]:
-        """Make all tool calls of one turn of a model, one after the other, and give the messages to go on with.
+        """Make all tool calls of one turn of a model at the same time, and give the messages to go on with.
 
-        As :meth:`dispatch`, but whole messages: Anthropic and Gemini want all results of a turn in one.
+        As :meth:`dispatch`, but whole messages: Anthropic and Gemini want all results of a turn in one. Up to 16 calls
+        are on their way at a time. One after the other, in the order given, are the calls of a server whose config has
+        ``supports_parallel`` off, those of the host's own tools, and where callbacks run on the thread that waits or on
+        that of a UI (the option ``callbacks``). ``approve`` is asked in order on this thread; meanwhile calls before go
+        on. Ctrl-C ends all of them.
 
-        :returns: what is appended to the conversation; empty without calls
+        :returns: what is appended to the conversation, in the order of the calls; empty without calls
+        :raises TypeError: one of them is no tool call; then none is made
         """
         from mcpsync.export import get_format
 
-        return get_format(format).messages([self.dispatch(format, call, timeout=timeout) for call in tool_calls])
+        form = get_format(format)
+        calls = [form.parse_call(call) for call in tool_calls]
+        Timeouts().for_call(timeout if timeout is not DEFAULT else None)
+        self._ensure_open()
+        answers = self._answers(calls, timeout)
+        return form.messages([form.result(call, text, is_error=failed) for call, (text, failed) in zip(calls, answers)])
 
-    def _called(self, name: str, arguments: Mapping[str, Any]) -> Tuple[str, bool]:
+    def _answers(self, calls: Sequence[ToolCall], timeout: Timeout) -> List[Answer]:
+        if len(calls) == 1:  # needs no other thread
+            return [self._answer(calls[0], timeout)]
+        with Together(self._crew.callers) as group:
+            waiting = [self._begun(call, timeout, group) for call in calls]
+            return [wait() for wait in waiting]
+
+    def _begun(self, call: ToolCall, timeout: Timeout, group: Together) -> Callable[[], Answer]:
+        """Have a call made, if it can be while others are; gives what waits for its answer, or makes the call."""
+        key = self._catalog.table.find(call.name)
+        member = None if key is None else self._fleet.members.get(key.server)
+        if call.problem is not None or member is None or not member.calls_elsewhere:
+            return lambda: self._answer(call, timeout)
+        try:
+            member, tool = self._cleared(call.name, call.arguments)
+        except (McpError, ValueError) as error:
+            return partial(self._answered, partial(_raise, error))
+        made = partial(_made, member, tool, call, timeout, group)
+        return group.start(partial(self._answered, made), None if member.turnstile is None else member)
+
+    def _called(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """A call of an agent framework."""
         from mcpsync.export import ToolCall
 
         self._ensure_open()
         return self._answer(ToolCall("", name, dict(arguments)), DEFAULT)
 
-    def _answer(self, call: ToolCall, timeout: Timeout) -> Tuple[str, bool]:
+    def _answer(self, call: ToolCall, timeout: Timeout) -> Answer:
         """The text for the model, and whether it tells of an error."""
         if call.problem is not None:
             return call.problem, True
+        return self._answered(partial(self.call_tool, call.name, call.arguments, timeout=timeout, check=False))
+
+    def _answered(self, make: Callable[[], ToolResult]) -> Answer:
         try:
-            result = self.call_tool(call.name, call.arguments, timeout=timeout, check=False)
+            result = make()
         except ClientClosed:
             raise
         except ValueError as error:  # the model's JSON could be read, but not written again: nested too deeply, say
@@ -249,6 +296,15 @@ class Serving:
         if server not in clients:
             raise ConfigError("there is no server %.100r connected" % server)
         return clients[server].get_prompt(name, arguments, timeout=timeout)
+
+
+def _made(member: Member, tool: str, call: ToolCall, timeout: Timeout, group: Together) -> ToolResult:
+    with _turn(member, timeout, call.name):
+        return group.call(partial(member.client.submit, tool, call.arguments, timeout=timeout, check=False))
+
+
+def _raise(error: Exception) -> ToolResult:
+    raise error
 
 
 def _turn(member: Member, timeout: Timeout, tool: str) -> ContextManager[None]:
