@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,7 +27,7 @@ from tests.host.watching import QUICK, Watch, host_of, names, row
 from tests.peers.http import HttpPeer
 from tests.peers.http_servers import Modern
 from tests.peers.scripted import Peer, peer
-from tests.peers.sockets import LineServer, scripted_behind
+from tests.peers.sockets import LineServer, echoes_in_a_child, scripted_behind
 
 ERAS = ["legacy", "modern"]
 
@@ -134,15 +133,7 @@ def test_a6_closed_while_calls_wait(tmp_path: Path) -> None:
 
 def test_a8_a_forked_child_connects_anew(tmp_path: Path) -> None:
     with behind(tmp_path) as (at, _), mcpsync.connect(at.url) as client:
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                code = 0 if client.call_tool("echo", {"text": "child"}).text == "child" else 2
-                client.close()
-            finally:
-                os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert echoes_in_a_child(client)
         assert client.call_tool("echo", {"text": "parent"}).text == "parent"
         assert (client.sessions, at.accepted) == (1, 2)
 

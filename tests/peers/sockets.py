@@ -11,7 +11,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Callable, List, Optional, Sequence, Type
 
-__all__ = ["LineServer", "scripted_behind"]
+import mcpsync
+
+__all__ = ["LineServer", "echoes_in_a_child", "scripted_behind"]
 
 Serve = Callable[[socket.socket], None]
 
@@ -119,3 +121,16 @@ def scripted_behind(command: Sequence[str]) -> Serve:
         process.wait()
 
     return serve
+
+
+def echoes_in_a_child(client: mcpsync.Client) -> bool:
+    """Whether a forked child gets its answer by a connection of its own, and can close that."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if client.call_tool("echo", {"text": "child"}).text == "child" else 2
+            client.close()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

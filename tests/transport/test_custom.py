@@ -17,7 +17,7 @@ import mcpsync
 from mcpsync import Backoff, ClientClosed, ConnectFailed, ConnectionLost, Overloaded, RequestTimeout
 from tests.faults.watch import took
 from tests.peers.scripted import Peer, peer
-from tests.peers.sockets import LineServer, scripted_behind
+from tests.peers.sockets import LineServer, echoes_in_a_child, scripted_behind
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "custom_transport.py"
 
@@ -67,15 +67,7 @@ def test_a_lost_connection_is_made_anew(tmp_path: Path, tcp: Any) -> None:
 
 def test_a_forked_child_connects_anew(tmp_path: Path, tcp: Any) -> None:
     with served(tmp_path, tcp) as (at, _, factory), mcpsync.connect(factory) as client:
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                code = 0 if client.call_tool("echo", {"text": "child"}).text == "child" else 2
-                client.close()
-            finally:
-                os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert echoes_in_a_child(client)
         assert client.call_tool("echo", {"text": "parent"}).text == "parent"
         assert (client.sessions, at.accepted) == (1, 2)
 

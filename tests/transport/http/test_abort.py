@@ -283,8 +283,8 @@ def test_closing_ends_all(way: str, authority: Authority) -> None:  # D18
         assert reached.client.close() < 0.2
         for asking in askings:
             assert isinstance(asking.join(), ConnectionLost)
-    gc.collect()
-    assert until(lambda: descriptors() <= before, 2)
+    # Python leaves some TLS sockets to the collector, see above; the last may be let go of after a first collection
+    assert until(lambda: gc.collect() >= 0 and descriptors() <= before, 2)
 
 
 @pytest.mark.timed
@@ -378,8 +378,8 @@ def test_an_abort_races_with_completion(way: str, authority: Authority) -> None:
         assert sum(answered[::2]) == rounds * callers // 2
         assert sum(aborted) > 20
         assert sum(answered[1::2]) > 20
-    gc.collect()
-    assert until(lambda: descriptors() <= before, 2)
+    # Python leaves some TLS sockets to the collector, see above; the last may be let go of after a first collection
+    assert until(lambda: gc.collect() >= 0 and descriptors() <= before, 2)
 
 
 @pytest.mark.parametrize("way", ["plain", "tls"])
@@ -395,12 +395,14 @@ def test_an_abort_while_a_body_streams_leaves_no_cut_body_for_an_answer(way: str
             exchange.write(b" " * 65536)
 
     with ExitStack() as stack:
-        client = Way(way, authority, stream, stack).client
+        reached = Way(way, authority, stream, stack)
+        client = reached.client
         for turn in range(20):
             call = client.new_call()
             before = len(client.sink.answers)
             asking = client.asking(call, params="close" if turn % 2 else "length")
-            time.sleep(0.005 + turn * 0.001)  # any moment of an exchange that has no end
+            reached.peer.wait_requests(turn + 1, "POST")  # so that it is connected
+            time.sleep(0.001 + turn * 0.001)  # any moment of an exchange that has no end
             client.transport.abort(call, "cancelled")
             asking.join()
             assert isinstance(asking.outcome, ConnectionLost)
