@@ -61,6 +61,7 @@ def test_one_that_stays_holds_a_fork_up_for_a_moment_only() -> None:
         thread.join()
 
 
+@pytest.mark.timed
 def test_a_thread_does_not_wait_for_itself() -> None:
     took: List[float] = []
 

@@ -241,7 +241,7 @@ def live(folder: Path, kind: str, calls: int, disconnects: int, renewals: int, i
 KINDS = ["stdio", "legacy", "modern"]
 
 
-@pytest.mark.once
+@pytest.mark.timed  # memory is measured, and that of the measurement of coverage would count
 @pytest.mark.unrecorded  # what is kept for the schema check would count
 @pytest.mark.parametrize("kind", KINDS)
 def test_b17_a_morning(tmp_path: Path, kind: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -179,11 +180,16 @@ def test_b11_during_a_large_frame_that_nobody_reads(tmp_path: Path, size: int, u
 
 
 def wait_until_it_waits(program: Running) -> None:
-    """Until the main thread sleeps in the kernel."""
-    stat = Path("/proc/%d/stat" % program.pid)
-    asleep = 0
-    while asleep < 5:
-        asleep = asleep + 1 if stat.read_text().rpartition(")")[2].split()[0] == "S" else 0
+    """Until the main thread sleeps for good: a moment's sleep, for the interpreter lock or for a thread that starts,
+    ends soon, and the kernel has counted it then."""
+    folder = Path("/proc/%d" % program.pid)
+    switches: List[str] = []
+    since = time.monotonic()
+    while time.monotonic() - since < 0.05:
+        asleep = (folder / "stat").read_text().rpartition(")")[2].split()[0] == "S"
+        counted = [line for line in (folder / "status").read_text().splitlines() if "ctxt_switches" in line]
+        if not asleep or counted != switches:
+            switches, since = counted, time.monotonic()
 
 
 def is_interrupted_in_connect(folder: str, command: List[str], good: List[str], how: str) -> None:
