@@ -133,6 +133,7 @@ def test_a_listing_is_asked_for_once(shape: str, pages: int, what: str) -> None:
         assert sum(shelf.asked.values()) == asked
 
 
+@pytest.mark.alone
 @pytest.mark.timed
 def test_a_hit_costs_less_than_five_microseconds() -> None:
     shelf = Shelf(pages=1)

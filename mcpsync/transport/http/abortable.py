@@ -301,7 +301,8 @@ class AbortableMixin:
         if self._kept:
             self._kept = False  # the pool throws away what it believes to have failed
             return
-        guard, self._guard = self._guard, None
+        # one step: a helper that still connects may make a guard at this very moment, which must not be lost
+        guard = self.__dict__.pop("_guard", None)
         exchange, self._exchange = self._exchange, None
         self.tail = self._poll = None
         try:

@@ -11,6 +11,7 @@ import io
 import ipaddress
 import os
 import re
+import threading
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple, Union
 from urllib.parse import urljoin, urlsplit
 
@@ -107,6 +108,7 @@ class Endpoint:
         self._sent: Mapping[str, str] = {}  # replaced as a whole by each request
         self._direct = self._is_direct()
         self._pool: Optional[DirectPool] = None
+        self._making_pool = threading.RLock()  # guards that there is one pool: connections of a second would be lost
 
     def request(
         self, exchange: Exchange, method: str, body: Optional[bytes], headers: Mapping[str, str], url: str = ""
@@ -234,7 +236,8 @@ class Endpoint:
                     return self._send_directly(exchange, method, target, body, merged)
                 return self._send_through_session(exchange, method, target, body, merged)
             except urllib3.exceptions.ClosedPoolError:
-                pool, self._pool = self._pool, None  # the adapter keeps a bounded number of pools, and let this one go
+                with self._making_pool:  # the adapter keeps a bounded number of pools, and let this one go
+                    pool, self._pool = self._pool, None
                 if pool is not None:
                     pool.forget()
             except StaleConnection:
@@ -243,9 +246,7 @@ class Endpoint:
     def _send_directly(
         self, exchange: Exchange, method: str, target: Target, body: Optional[bytes], headers: Dict[str, str]
     ) -> Response:
-        pool = self._pool
-        if pool is None:
-            pool = self._pool = DirectPool(self._urllib3_pool(), self._connect_timeout)
+        pool = self._pool or self._make_pool()
         jar = self._session.cookies
         if jar and "cookie" not in self._base:
             cookie = get_cookie_header(jar, target.prepared)  # type: ignore[no-untyped-call]
@@ -255,6 +256,12 @@ class Endpoint:
         if response.headers.get("set-cookie") is not None:
             jar.extract_cookies(MockResponse(response.headers), MockRequest(target.prepared))  # type: ignore
         return response
+
+    def _make_pool(self) -> DirectPool:
+        with self._making_pool:
+            if self._pool is None:
+                self._pool = DirectPool(self._urllib3_pool(), self._connect_timeout)
+            return self._pool
 
     def _urllib3_pool(self) -> Any:
         return self._adapter.get_connection_with_tls_context(

@@ -47,6 +47,7 @@ class DirectPool:
         self._proxy_headers: Dict[str, str] = dict(pool.proxy_headers or {}) if pool.scheme == "http" else {}
         # Connections whose last response has not ended yet, which nobody waited for; each step on the queue is atomic.
         self._lingering: Deque[Any] = deque()
+        self._forgotten = False
         self._endless = 0  # responses in a row that did not end after what was wanted of them
 
     def send(
@@ -84,7 +85,8 @@ class DirectPool:
         self._pool.close()
 
     def forget(self) -> None:
-        """Close what only this object knows of."""
+        """Close what only this object knows of, now and from now on."""
+        self._forgotten = True
         while self._lingering:
             self._drop_oldest()
 
@@ -107,6 +109,8 @@ class DirectPool:
 
     def _linger(self, connection: Any) -> None:
         self._lingering.append(connection)
+        if self._forgotten:  # looked at after that, as it may happen at this very moment
+            self.forget()
         if len(self._lingering) > _MOST_LINGERING:
             self._endless += 1
             self._drop_oldest()

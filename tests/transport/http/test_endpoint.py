@@ -615,3 +615,35 @@ def test_a_silent_unix_socket(tmp_path: Path) -> None:
         with pytest.raises(RequestTimeout):
             client.ask(seconds=0.1)
         assert time.monotonic() - start < 0.2
+
+
+def test_threads_that_come_first_at_the_same_time_share_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lingers in a second one would never be closed."""
+    looked_up = Endpoint._urllib3_pool
+    entered: List[None] = []
+    second = threading.Event()
+
+    def looks_up(self: Endpoint) -> Any:
+        entered.append(None)
+        if len(entered) == 1:
+            second.wait(0.2)  # the other thread has the time to come here too
+        else:
+            second.set()
+        return looked_up(self)
+
+    monkeypatch.setattr(Endpoint, "_urllib3_pool", looks_up)
+    with HttpPeer(echo) as peer, wired(peer.url) as client:
+        asking = [client.asking(client.new_call(), params=number) for number in range(2)]
+        assert [each.join() for each in asking] == [0, 1]
+    assert len(entered) == 1
+
+
+def test_what_comes_to_linger_in_a_pool_that_was_closed_is_closed() -> None:
+    with HttpPeer(echo) as peer, wired(peer.url) as client:
+        client.ask()
+        pool = client.transport._endpoint._pool
+        connection = pool._take()
+        connection.tail = io.BytesIO()
+        pool.forget()
+        pool._give_back(connection, True)
+        assert connection.sock is None and not pool._lingering
